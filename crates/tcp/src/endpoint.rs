@@ -347,7 +347,7 @@ impl Endpoint {
             self.acknowledge_in(segment, now);
             self.receiver.data_sent(now);
             Transmit::Segment
-        } else if self.sends && !is_acknowledged_first && self.sender.takes_question(now) {
+        } else if self.sends && !is_acknowledged_first && self.sender.takes_window_probe(now) {
             // Below what is acknowledged, so that it is answered (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);

@@ -1,4 +1,4 @@
-//! The sending half: what may leave, what has to leave again, and when to give up waiting.
+//! The sending half: new data, retransmissions and timeouts.
 
 mod acknowledge;
 mod episodes;
@@ -42,42 +42,42 @@ use written::Turn;
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
 
-/// A stretch of the stream to put on the wire.
+/// A segment to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmission {
-    /// Which bytes; the last offset is the FIN if `fin`.
+    /// Its offsets; the last is the FIN's if `fin`.
     pub range: Range,
     /// Whether it ends with the FIN.
     pub fin: bool,
     /// Whether it was sent before.
     pub retransmission: bool,
-    /// Whether it carries the sign that the window was reduced (RFC 3168).
+    /// Whether it carries CWR (RFC 3168).
     pub cwr: bool,
     /// Whether it is the last of a burst.
     pub push: bool,
 }
 
-/// What the sender did so far.
+/// Totals of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Data segments sent, retransmissions included.
     pub segments: u64,
     /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Reductions of the window by loss or congestion mark, timeouts not counted.
+    /// Window reductions for losses and congestion marks, without timeouts.
     pub reductions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Segments without data that asked for a window.
+    /// Probes of a closed window.
     pub window_probes: u64,
 }
 
-/// What an arriving acknowledgement says, in stream offsets.
+/// An arriving acknowledgement, in stream offsets.
 #[derive(Clone, Debug)]
 pub struct AckInfo<'a> {
     /// Cumulative acknowledgement.
     pub ack: u64,
-    /// First offset that the receiver's window does not allow.
+    /// First offset beyond the receiver's window.
     pub right_edge: u64,
     /// Selective acknowledgements.
     pub sack: &'a [Range],
@@ -85,47 +85,47 @@ pub struct AckInfo<'a> {
     pub pure: bool,
     /// Echo of a congestion mark.
     pub ece: bool,
-    /// The count of marked packets modulo 8, if the ends count them (RFC 9768).
+    /// Count of marked packets modulo 8, with accurate ECN (RFC 9768).
     pub mark_count: Option<u8>,
-    /// The first SACK block, if it reports a duplicate (RFC 2883); the others are `sack`.
+    /// The first SACK block if it is a D-SACK (RFC 2883); `sack` has the others.
     pub duplicate: Option<Range>,
     /// Age of the echoed timestamp, if the option is in use.
     pub timestamp_age: Option<Duration>,
-    /// The echoed timestamp as a time of the sender's clock, whole milliseconds.
+    /// The echoed timestamp, in milliseconds of the sender's clock.
     pub echo_ms: Option<u64>,
-    /// The peer's timestamp and the echoed one, milliseconds of two clocks that are not set alike.
+    /// The peer's timestamp and the echoed one, in milliseconds of unsynchronised clocks.
     pub timestamps: Option<Timestamps>,
 }
 
-/// What both ends agreed on in the handshake.
+/// Result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Negotiated {
     /// Selective acknowledgements.
     pub sack: bool,
-    /// Payload of a full segment: this end's, or less if the peer takes less.
+    /// Payload of a full segment: the smaller of both ends'.
     pub mss: u32,
 }
 
-/// What has left in answer to one event.
+/// Segments sent in answer to one event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pass {
     /// Whether anything has left.
     sent: bool,
-    /// Whether a probe of the tail has left, which leaves alone.
+    /// Whether a tail loss probe has left; nothing leaves with it.
     probed: bool,
-    /// Whether the last segment left whatever the window says.
+    /// Whether the last segment was allowed to exceed the window.
     is_forced: bool,
-    /// Whether nothing more is going to leave.
+    /// Whether the pass is over.
     ended: bool,
-    /// Segments that still belong to the burst under way.
+    /// Segments left of the current burst.
     burst_left: u64,
-    /// Where it ends, if the application's data lie in buffers.
+    /// Its end, with a write queue.
     burst_end: u64,
-    /// Who is to act next, then.
+    /// Who acts next, with a write queue.
     turn: Turn,
     /// Whether the burst has more than one segment.
     pushes: bool,
-    /// Whether the congestion window is what something waits for.
+    /// Whether the congestion window held something back.
     waits_for_cwnd: bool,
 }
 
@@ -134,22 +134,22 @@ pub struct Sender {
     stack: Arc<Stack>,
     sack: bool,
     cc: Box<dyn CongestionControl>,
-    /// What the stack does about losses that the RFCs do otherwise.
+    /// The stack's own way to recover from losses.
     policy: Policy,
     /// How losses are found.
     detector: Detector,
     board: Scoreboard,
     rtt: RttEstimator,
-    /// Payload of a full segment: no more than the peer takes. The congestion window counts in
-    /// this end's own segments all the same.
+    /// Payload of a full segment, limited by the peer. The congestion window still counts in this
+    /// end's own MSS.
     segment_bytes: u64,
     snd_nxt: u64,
     /// End of what the application has written.
     stream_end: u64,
     closed: bool,
-    /// The buffers that it lies in, if their ends matter.
+    /// The write queue, if the stack has one.
     queue: Option<Box<WriteQueue>>,
-    /// Most that may be unacknowledged or unsent.
+    /// Limit of unacknowledged and unsent bytes.
     send_buffer: u64,
     right_edge: u64,
     /// Largest window that the peer has offered.
@@ -162,59 +162,58 @@ pub struct Sender {
     /// First unacknowledged offset at the last timeout, unless a loss has restarted the connection
     /// since.
     timed_out_at: Option<u64>,
-    /// Whether the algorithm knows no fast recovery: a loss restarts the connection.
+    /// Whether the algorithm has no fast recovery, so that a loss acts as a timeout.
     restarts_after_loss: bool,
     /// Duplicate acknowledgements in a row on a connection with SACK.
     sack_duplicates: u32,
-    /// The segment that is timed, where one is at a time.
+    /// The timed segment, where the stack times one at a time.
     timed: Option<Timed>,
-    /// Whether the algorithm is told round-trip times as TCP-Linux measures them from its own table
-    /// (`bugfix_ts_`).
+    /// Whether the algorithm gets round-trip times from TCP-Linux's own table (`bugfix_ts_`).
     tells_age_of_last: bool,
-    /// The first retransmission of an episode leaves whatever the window says (RFC 6675 step 4.3).
+    /// Whether the next retransmission may exceed the window (RFC 6675 step 4.3).
     retransmit_first: bool,
-    /// RFC 6675 NextSeg rule 3 may send in this episode: once, where the RFC sets no limit.
+    /// Whether RFC 6675 NextSeg rule 3 applies; once in an episode, where the RFC sets no limit.
     rescue_allowed: bool,
-    /// Whether an acknowledgement of new data has come in this episode that did not end it.
+    /// Whether this episode has had a partial acknowledgement.
     had_partial_ack: bool,
     /// Whether `recover` was set by a timeout.
     recovers_from_timeout: bool,
     cwr_pending: bool,
-    /// The last count of marked packets that was heeded, modulo 8 (RFC 9768 `s.cep`).
+    /// Last count of marked packets taken, modulo 8 (RFC 9768 `s.cep`).
     mark_count: u8,
     timer: Timer,
     /// Timeouts since anything was acknowledged.
     timeouts_in_row: u32,
-    /// What can be taken back.
+    /// State of undo.
     undo: Undo,
     probe: Probe,
     persist: Persist,
-    /// End of the last segment that was not full.
+    /// End of the last small segment.
     small_until: u64,
-    /// Whether the application has written since the last data left, with nothing outstanding.
+    /// Whether the application has written while idle.
     wrote_when_idle: bool,
-    /// Segments that were reported to have arrived twice.
+    /// Segments reported by D-SACK.
     reported_twice: u64,
-    /// Whether the timeout may have been for nothing, and new data is to tell (RFC 5682).
+    /// Whether F-RTO is testing the last timeout (RFC 5682).
     frto: bool,
-    /// Nothing is sent again in answer to this acknowledgement.
+    /// Whether this acknowledgement must not cause retransmissions.
     holds_retransmissions: bool,
     validation: Validation,
     pass: Pass,
-    /// When a burst was last put off, where only that tells how long it has waited.
+    /// When a burst was last deferred.
     deferred_at: Option<Time>,
-    /// What `max_burst` still allows in answer to this event.
+    /// Segments that `max_burst` still allows for this event.
     max_burst_left: u32,
     pacer: Pacer,
     last_sent: Time,
     delivered: u64,
-    /// Bytes marked lost, each time they were.
+    /// Bytes marked lost, repeatedly where lost repeatedly.
     lost: u64,
     counters: SenderCounters,
 }
 
 impl Sender {
-    /// Nothing sent, nothing written; `right_edge` comes with the handshake.
+    /// A sender before the handshake.
     pub fn new(stack: Arc<Stack>, cc: Box<dyn CongestionControl>) -> Self {
         let min_rto = cc.min_rto().unwrap_or(stack.rto.rto_min);
         let mut board =
@@ -284,7 +283,7 @@ impl Sender {
         }
     }
 
-    /// What was negotiated in the handshake, and the first window.
+    /// The handshake is complete.
     pub fn negotiate(&mut self, negotiated: Negotiated, right_edge: u64) {
         self.sack = negotiated.sack;
         self.detector = Detector::new(&self.stack, self.sack);
@@ -299,7 +298,7 @@ impl Sender {
         self.size_send_buffer();
     }
 
-    /// The peer's count of marked packets begins with this (RFC 9768 table 4).
+    /// The peer's initial count of marked packets (RFC 9768 table 4).
     pub fn count_marks_from(&mut self, count: u8) {
         self.mark_count = count;
     }
@@ -320,14 +319,14 @@ impl Sender {
         self.policy.wrote(self.stream_end);
     }
 
-    /// The application will write no more; `is_answer` if the other end has closed before.
+    /// The application closes; `is_answer` if the peer closed first.
     pub fn close(&mut self, is_answer: bool) {
         self.closed = true;
         self.policy.close(is_answer);
         self.policy.wrote(self.stream_end);
     }
 
-    /// The application stops now: what it has written but not sent is withdrawn.
+    /// The application aborts: unsent data is withdrawn.
     pub fn stop(&mut self) {
         self.stream_end = self.stream_end.min(self.snd_nxt);
         self.closed = true;
@@ -339,49 +338,46 @@ impl Sender {
 
     /// The handshake measured a round-trip time.
     pub fn sample_rtt(&mut self, rtt: Duration, now: Time) {
-        let rtt = self.as_the_clock_has_it(rtt, now);
+        let rtt = self.in_clock_ticks(rtt, now);
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt);
         self.policy.measured(rtt);
     }
 
-    /// The handshake took more than one try, so that it measured nothing.
+    /// The SYN was retransmitted, so the handshake gives no sample.
     pub fn handshake_was_repeated(&mut self) {
         self.rtt.raise_initial(RTO_AFTER_REPEATED_SYN);
     }
 
-    /// Whether this end of the connection is no longer there.
+    /// Whether this end has given up the connection.
     pub fn is_gone(&self, now: Time) -> bool {
         self.policy.is_gone(now)
     }
 
-    /// The connection is there.
+    /// The connection is established.
     pub fn begin(&mut self, now: Time) {
         let flow = self.flow(0, now);
         self.cc.on_established(&flow);
         if self.tells_age_of_last {
-            // The SYN is the first packet of TCP-Linux: 40 bytes, whose round trip a packet of data never
-            // reaches.
+            // TCP-Linux samples its SYN: 40 bytes, with a round trip below that of any data packet.
             self.cc.on_ack(&Ack { rtt: self.rtt.min_rtt(), ..Ack::default() }, &flow);
         }
     }
 
-    /// Whether everything, the FIN included, was acknowledged.
+    /// Whether everything is acknowledged, including the FIN.
     pub fn is_finished(&self) -> bool {
         self.closed && self.una() > self.stream_end
     }
 
-    /// Note for the delivery rate if the application has nothing more to send, though the window
-    /// would allow it and no loss waits to be sent again. Looked at when something is about to
-    /// change: data written, an acknowledgement, a timeout (draft-cheng-iccrg-delivery-rate-estimation
-    /// section 4.2; Linux `tcp_rate_check_app_limited`).
+    /// Mark the delivery rate as application-limited if the window is open and nothing waits to be
+    /// sent. Called before data is written and before acknowledgements and timeouts
+    /// (draft-cheng-iccrg-delivery-rate-estimation section 4.2; Linux `tcp_rate_check_app_limited`).
     fn note_app_limit(&mut self) {
         if self.board.delivery_rate().is_some() {
             self.look_for_gap();
         }
     }
 
-    /// Apart from the question, which every acknowledgement asks.
     #[inline(never)]
     fn look_for_gap(&mut self) {
         let pipe = self.board.pipe();

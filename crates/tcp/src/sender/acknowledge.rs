@@ -1,4 +1,4 @@
-//! What an acknowledgement does, step by step.
+//! Processing of an acknowledgement, step by step.
 
 use fairway_cc::{Ack, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
@@ -18,11 +18,11 @@ pub(super) struct Arrival<'a> {
     pub(super) prior_una: u64,
     /// Whether the peer's window allows more than before.
     pub(super) window_moved: bool,
-    /// What it newly says.
+    /// Its new information.
     pub(super) summary: AckSummary,
 }
 
-/// What it means for the episode of congestion.
+/// Its consequence for the episode of congestion.
 #[derive(Clone, Copy)]
 struct Verdict {
     /// The episode ends.
@@ -50,7 +50,7 @@ impl Sender {
         let mut ack = self.begin_ack(info, now);
         if self.board.is_empty() {
             ack.window_moved = false;
-            return self.handle_ack_of_nothing(&ack, now);
+            return self.handle_ack_when_idle(&ack, now);
         }
         self.learn(&mut ack);
         self.delivered += ack.summary.delivered;
@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// What the acknowledgement says of each segment.
+    /// Update the scoreboard.
     #[inline(always)]
     fn learn(&mut self, ack: &mut Arrival<'_>) {
         let Arrival { info, ref mut summary, .. } = *ack;
@@ -130,12 +130,10 @@ impl Sender {
         }
     }
 
-    /// Whether duplicate acknowledgements without SACK mean that new data has arrived. Those after an
-    /// episode may be of what it sent again (RFC 6582 section 3.2 step 2; Linux
-    /// `tcp_is_non_sack_preventing_reopen`); after a timeout everything sent before it is out of the
-    /// pipe, and the duplicates that it still brings about take nothing more out. No repair would follow
-    /// from them, and a segment sent for each would leave more and more to the next timeout. To Linux
-    /// they count in a timeout's episode once new data has left (`tcp_process_loss`).
+    /// Whether duplicate acknowledgements without SACK mean that new data has arrived. After an episode
+    /// its retransmissions may cause them (RFC 6582 section 3.2 step 2; Linux
+    /// `tcp_is_non_sack_preventing_reopen`). After a timeout earlier data has left the pipe already; Linux
+    /// counts them once new data has left (`tcp_process_loss`).
     pub(super) fn heeds_duplicates(&self) -> bool {
         match self.phase {
             Phase::Recovery => !self.is_held(),
@@ -149,15 +147,15 @@ impl Sender {
         }
     }
 
-    /// Whether a count of marked packets reports new ones, and how many bytes of what was delivered. One
-    /// that says nothing else may be late (RFC 9768 section 3.2.2.2).
+    /// Whether the count reports new marks, and on how many delivered bytes. An acknowledgement without
+    /// other information may be late (RFC 9768 section 3.2.2.2).
     #[inline(never)]
     fn count_marks(&mut self, count: u8, summary: &AckSummary) -> (bool, u64) {
         if summary.acked == 0 && summary.delivered == 0 {
             return (false, 0);
         }
         let before = std::mem::replace(&mut self.mark_count, count);
-        // How many packets they were is not kept: at least so many.
+        // The number of packets is not kept; this is its minimum.
         let packets = summary.delivered.div_ceil(self.segment_bytes);
         let marked = ace::newly_marked(count, before, packets);
         if marked > 0 {
@@ -182,8 +180,8 @@ impl Sender {
         let latest = summary.sacked_sent.or(summary.acked_sent).map(|sent| now.since(sent.latest));
         let echoed = info.timestamp_age.filter(|_| summary.acked > 0);
         let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
-        let timeout = self.as_the_clock_has_it(timeout, now);
-        let latest = self.as_the_clock_has_it(latest, now);
+        let timeout = self.in_clock_ticks(timeout, now);
+        let latest = self.in_clock_ticks(latest, now);
         self.rtt.sample_min(latest);
         self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
         if self.tells_age_of_last {
@@ -193,8 +191,8 @@ impl Sender {
         Some(latest)
     }
 
-    /// A round trip that ends now, in whole ticks of a clock that is read at both ends of it.
-    pub(super) fn as_the_clock_has_it(&self, rtt: Duration, now: Time) -> Duration {
+    /// A round trip that ends now, measured with a clock of whole ticks.
+    pub(super) fn in_clock_ticks(&self, rtt: Duration, now: Time) -> Duration {
         let tick = self.stack.rto.rtt_clock.as_nanos();
         if tick == 0 {
             return rtt;
@@ -281,8 +279,8 @@ impl Sender {
         self.policy.was_window_used(self, prior_pipe)
     }
 
-    /// End the episode, or begin the next. Whether a reduction begins with the next acknowledgement
-    /// only: the algorithm's own wish is asked last.
+    /// End the episode, or begin the next. Returns true if the algorithm asked for a reduction, whose
+    /// first step comes with the next acknowledgement.
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
         let Verdict { leaving, entering, goes_on, marked, .. } = verdict;
         if leaving && !self.stack.window.grow_on_exit {
@@ -320,7 +318,7 @@ impl Sender {
         self.step(summary, summary.acked > 0 || summary.delivered > 0 || duplicate);
     }
 
-    /// Whether an episode without SACK goes on only until something sent after it is acknowledged.
+    /// Whether an episode without SACK lasts only until data sent after it is acknowledged.
     fn is_held(&self) -> bool {
         !self.sack && self.phase == Phase::Recovery && self.board.una() >= self.recover
     }
@@ -335,9 +333,8 @@ impl Sender {
         self.policy.advance(progress);
     }
 
-    /// An acknowledgement of less than is known. What it says of data out of order counts all the
-    /// same, and losses follow from it; the window neither grows nor takes a step (Linux 6.1 `tcp_ack`,
-    /// from `old_ack` on).
+    /// An old acknowledgement. Its SACK blocks count and may reveal losses, but the window does not change
+    /// (Linux 6.1 `tcp_ack`, from `old_ack` on).
     #[cold]
     #[inline(never)]
     fn handle_old_ack(&mut self, info: &AckInfo<'_>, now: Time) {

@@ -1,4 +1,4 @@
-//! Episodes of congestion: how the sender enters and leaves them, and what a timeout does.
+//! Episodes of congestion: entry, exit and timeouts.
 
 use fairway_cc::{Flow, Phase, Signal};
 use fairway_units::Time;
@@ -9,7 +9,7 @@ use crate::scoreboard::AckSummary;
 use crate::timer::Expiry;
 
 impl Sender {
-    /// The timer may have expired, or a segment been held back until now.
+    /// The timer may have expired, or pacing may allow a segment.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.policy.is_whole_sender() {
             return self.with_policy(|policy, s| policy.handle_timeout(s, now));
@@ -23,7 +23,7 @@ impl Sender {
             Some(Expiry::Retransmit) => self.time_out(now),
             Some(Expiry::Probe) => self.probe_tail(now),
             Some(Expiry::Reordering) => self.stop_waiting(now),
-            Some(Expiry::Window) => self.question_window(),
+            Some(Expiry::Window) => self.expire_window_timer(),
             None => {}
         }
     }
@@ -42,7 +42,7 @@ impl Sender {
         self.start_over(first, self.board.pipe(), now);
     }
 
-    /// What was missing has had its time: it is lost.
+    /// The time for reordering is over: missing segments are lost (RFC 8985 section 6.2 step 5).
     fn stop_waiting(&mut self, now: Time) {
         let flow = self.flow(self.board.pipe(), now);
         self.board.rack().look_again();
@@ -61,7 +61,7 @@ impl Sender {
         }
     }
 
-    /// What is outstanding is lost, and sending begins again at the first hole.
+    /// Mark everything outstanding lost, and begin again at the first hole.
     fn start_over(&mut self, first: bool, pipe: u64, now: Time) {
         let by_time = self.detector.is_by_time();
         let sacked = self.board.sacked_segments();
@@ -94,13 +94,13 @@ impl Sender {
         self.start_timer(now);
     }
 
-    /// A loss was found, and no episode is under way that it belongs to.
+    /// A loss begins a new episode.
     #[cold]
     #[inline(never)]
     pub(super) fn react_to_loss(&mut self, flow: &Flow, now: Time) {
         if self.restarts_after_loss {
-            // The window is reduced as by a timeout, once if it was just reduced for a mark. But
-            // the timer did not expire: it neither backs off nor has resent anything.
+            // As a timeout, but the timer did not expire: no back-off. A window just reduced for a
+            // mark is not reduced again.
             let first = self.phase != Phase::Cwr;
             self.counters.reductions += u64::from(first);
             self.timed_out_at = None;
@@ -132,7 +132,7 @@ impl Sender {
         self.timed = None;
         self.phase = Phase::Recovery;
         self.recover = self.snd_nxt;
-        // RFC 3168 section 6.1.2: said after any reduction, so that an echo does not ask for another.
+        // RFC 3168 section 6.1.2: CWR after any reduction.
         self.recovers_from_timeout = false;
         self.had_partial_ack = false;
         self.cwr_pending = true;
@@ -140,7 +140,7 @@ impl Sender {
         self.rescue_allowed = self.policy.rescues(self.sack);
     }
 
-    /// The window is reduced for another reason than a loss.
+    /// The window is reduced for a mark, or because the algorithm asks for it.
     #[cold]
     #[inline(never)]
     pub(super) fn enter_cwr(&mut self, signal: Signal, flow: &Flow) {
@@ -153,7 +153,7 @@ impl Sender {
         self.cwr_pending = true;
     }
 
-    /// The algorithm says to what; the policy how.
+    /// Reduce the window: the algorithm gives the target, the policy the path to it.
     fn reduce(&mut self, signal: Signal, flow: &Flow) {
         let mss = self.mss();
         let prior = self.cwnd() / mss;
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// The episode is over; the window in bytes that it leaves.
+    /// The episode is over. Returns the resulting window in bytes.
     #[cold]
     #[inline(never)]
     pub(super) fn leave_recovery(&mut self) -> u64 {
@@ -180,8 +180,8 @@ impl Sender {
         }
         self.phase = Phase::Open;
         self.frto = false;
-        // What the next episode finds sent again already was sent again in this one: the time of the first
-        // stays known (Linux 6.1 `tcp_enter_recovery`, `tcp_any_retrans_done`).
+        // Retransmissions still in flight keep the time of the first (Linux 6.1 `tcp_enter_recovery`,
+        // `tcp_any_retrans_done`).
         if self.board.retransmitted_segments() == 0 {
             self.undo.settle();
         }

@@ -1,4 +1,4 @@
-//! What others may see of the sending half.
+//! Read access to the sending half.
 
 use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
@@ -11,17 +11,16 @@ use super::{Sender, SenderCounters};
 pub struct Outstanding {
     /// Not acknowledged cumulatively.
     pub segments: u64,
-    /// Of them, those that have arrived: SACKed, or as many as duplicates tell.
+    /// Of these, SACKed, or counted by duplicate acknowledgements.
     pub sacked: u64,
-    /// Of them, those that are marked lost, resent or not.
+    /// Of these, marked lost, retransmitted or not.
     pub lost: u64,
-    /// Of them, those of which a retransmission is on its way.
+    /// Of these, with a retransmission in flight.
     pub retransmitted: u64,
 }
 
 impl Sender {
-    /// Congestion window in bytes: while it is being reduced in proportion, the part of the way
-    /// that it has come.
+    /// Congestion window in bytes; during a gradual reduction, its present value.
     pub fn cwnd(&self) -> u64 {
         self.policy
             .reduced_window()
@@ -63,7 +62,7 @@ impl Sender {
         self.policy.rto(self)
     }
 
-    /// What the sender is doing about loss.
+    /// Phase of congestion control.
     pub fn phase(&self) -> Phase {
         if self.phase == Phase::Open && self.board.has_holes() {
             Phase::Disorder
@@ -72,13 +71,13 @@ impl Sender {
         }
     }
 
-    /// What it did so far.
+    /// Totals so far.
     pub fn counters(&self) -> SenderCounters {
         self.counters
     }
 
-    /// Most bytes in flight that the window allows for data sent now. It is above [`Self::cwnd`]
-    /// where the stack lets flight fall gradually, or sends one segment whatever the window says.
+    /// Largest pipe that the stack allows for data sent now. It exceeds [`Self::cwnd`] where the stack
+    /// drains flight gradually, or forces one segment out.
     pub fn flight_allowance(&self) -> u64 {
         self.policy.flight_allowance(self)
     }
@@ -91,13 +90,12 @@ impl Sender {
         self.policy.recorded_window(self)
     }
 
-    /// When [`Self::handle_timeout`] has to be called: the retransmission timer expires, or a
-    /// segment that was held back may leave.
+    /// When to call [`Self::handle_timeout`]: at the timer's expiry or the pacer's next departure.
     pub fn deadline(&self) -> Time {
         self.timer.at().min(self.pacer.wake_at()).min(self.policy.send_at())
     }
 
-    /// What is outstanding. Walks over all of it.
+    /// Counts of outstanding segments, in linear time.
     pub fn outstanding(&self) -> Outstanding {
         self.policy.outstanding(self)
     }
@@ -112,7 +110,7 @@ impl Sender {
         self.timeouts_in_row
     }
 
-    /// Segments of reordering that are tolerated.
+    /// Tolerated reordering in segments.
     pub fn reordering(&self) -> u32 {
         self.board.reordering()
     }

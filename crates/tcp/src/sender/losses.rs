@@ -1,4 +1,4 @@
-//! How losses are found, of which a connection has one: by time, by what is SACKed, or by duplicates.
+//! Loss detection: by time, by SACK or by duplicate acknowledgements.
 
 use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
@@ -9,7 +9,7 @@ use super::recovery::RecoveryPolicy;
 use crate::scoreboard::AckSummary;
 use crate::{LossDetection, Stack};
 
-/// Which of them it is.
+/// The method of a connection.
 #[derive(Clone, Copy)]
 pub(super) enum Detector {
     NewReno,
@@ -30,7 +30,7 @@ impl Detector {
         }
     }
 
-    /// Whether segments that arrive late tell how far the path reorders.
+    /// Whether late segments raise the tolerated reordering.
     pub(super) fn learns_reordering(self, phase: Phase) -> bool {
         match self {
             Detector::NewReno | Detector::Sack => false,
@@ -46,14 +46,14 @@ impl Detector {
 }
 
 impl Sender {
-    /// Mark what is lost by all that is known. Returns how long to wait for what may be reordered.
+    /// Mark lost segments. Returns how long to wait for segments that may be reordered.
     #[inline(never)]
     pub(super) fn find_losses(&mut self, ack: &mut Arrival<'_>, leaving: bool) -> Option<Duration> {
         match self.detector {
             Detector::Rack => return self.find_losses_by_time(leaving, ack.now, &mut ack.summary),
             Detector::NewReno => self.count_duplicates_without_sack(ack, leaving),
             _ if self.policy.learns_itself() => {}
-            Detector::LinuxBeforeRack => self.find_losses_as_linux_did(ack, leaving),
+            Detector::LinuxBeforeRack => self.find_losses_before_rack(ack, leaving),
             Detector::Sack if self.board.has_holes() => {
                 self.board.detect_losses(&mut ack.summary);
                 self.count_duplicates(&mut ack.summary);
@@ -81,9 +81,9 @@ impl Sender {
         self.board.detect_losses_by_time(window, now, summary)
     }
 
-    /// With SACK, before there was RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_fastretrans_alert`,
+    /// Linux with SACK, before RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_fastretrans_alert`,
     /// `tcp_update_scoreboard`, `tcp_time_to_recover`).
-    fn find_losses_as_linux_did(&mut self, ack: &mut Arrival<'_>, leaving: bool) {
+    fn find_losses_before_rack(&mut self, ack: &mut Arrival<'_>, leaving: bool) {
         let Arrival { info, now, ref mut summary, .. } = *ack;
         let in_episode = !leaving && matches!(self.phase, Phase::Recovery | Phase::Loss);
         let in_recovery = in_episode && self.phase == Phase::Recovery;
@@ -101,7 +101,7 @@ impl Sender {
         let limit = if waits { self.recover } else { u64::MAX };
         self.board.detect_losses_below(limit, summary);
         let duplicate = info.pure && summary.acked == 0;
-        // In recovery every duplicate is of the first hole.
+        // In recovery every duplicate stands for the first hole.
         let first_hole = in_recovery && duplicate && self.board.una() < self.recover;
         if first_hole || (!in_episode && self.is_starved()) {
             summary.lost += self.board.mark_head_lost();
@@ -110,8 +110,8 @@ impl Sender {
         }
     }
 
-    /// Whether more reordering is tolerated than the segments outstanding can show, enough of them
-    /// have arrived, and there is nothing to send that could show more (`tcp_time_to_recover`).
+    /// Whether too little is outstanding to exceed the tolerated reordering, enough of it has arrived,
+    /// and there is nothing else to send (`tcp_time_to_recover`).
     fn is_starved(&self) -> bool {
         let outstanding = self.board.outstanding_segments();
         let enough = (outstanding / 2).max(u64::from(self.stack.losses.reordering));

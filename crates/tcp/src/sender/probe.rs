@@ -1,5 +1,5 @@
-//! Tail loss probes (RFC 8985 section 7): when acknowledgements stay away, one segment finds out
-//! whether the last ones were lost (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_send_loss_probe`;
+//! Tail loss probes (RFC 8985 section 7): without acknowledgements, one segment tests whether the
+//! last ones were lost (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_send_loss_probe`;
 //! `tcp_input.c`, `tcp_process_tlp_ack`).
 
 use fairway_cc::{Flow, Phase, Signal};
@@ -8,36 +8,36 @@ use fairway_units::Time;
 use super::acknowledge::Arrival;
 use super::{Sender, Transmission};
 
-/// A probe under way.
+/// State of the probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// End of what was outstanding when it left; none without a probe.
+    /// End of the outstanding data when it left, if one is in flight.
     high: Option<u64>,
-    /// Whether it was sent before.
+    /// Whether it was a retransmission.
     again: bool,
-    /// Whether it has to leave now, whatever the window says.
+    /// Whether it must leave now, whatever the window.
     due: bool,
 }
 
 impl Probe {
-    /// Whether a segment that was sent before is on its way as a probe.
+    /// Whether a retransmission is in flight as a probe.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high.is_some() && self.again
     }
 
-    /// Whether a probe is on its way that ends there.
+    /// Whether a probe in flight ends at `end`.
     pub(super) fn ends_at(&self, end: u64) -> bool {
         self.high == Some(end)
     }
 
-    /// Whatever it says is not waited for.
+    /// Forget the probe.
     pub(super) fn cancel(&mut self) {
         *self = Probe::default();
     }
 }
 
 impl Sender {
-    /// The time for a probe has come; there is one at a time.
+    /// The probe timer expired; one probe is in flight at a time.
     pub(super) fn probe_tail(&mut self, now: Time) {
         self.probe.due = self.probe.high.is_none();
         if !self.probe.due {
@@ -45,7 +45,7 @@ impl Sender {
         }
     }
 
-    /// The probe, if it has to leave: new data if there is any, or else the last segment.
+    /// The probe, if due: new data if possible, otherwise the last segment.
     pub(super) fn next_probe(&mut self, now: Time) -> Option<Transmission> {
         if !std::mem::take(&mut self.probe.due) {
             return None;
@@ -69,8 +69,7 @@ impl Sender {
         Some(transmission)
     }
 
-    /// The acknowledgement may answer the probe. If that repaired a loss, the window is reduced as for
-    /// any other.
+    /// Handle an acknowledgement of the probe. If the probe repaired a loss, the window is reduced.
     #[inline]
     pub(super) fn end_probe(&mut self, ack: &Arrival<'_>) {
         if let Some(high) = self.probe.high

@@ -1,16 +1,16 @@
-//! Growth of the send buffer: it follows the congestion window, ahead of it by far (Linux 6.1
+//! Growth of the send buffer, well ahead of the congestion window (Linux 6.1
 //! `net/ipv4/tcp_input.c`, `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf`).
 
 use super::Sender;
 use crate::memory;
 
-/// Before the connection (net.ipv4.tcp_wmem[1]).
+/// Initial size (net.ipv4.tcp_wmem[1]).
 const FIRST: u64 = 16_384;
-/// Segments that it has room for at least (`TCP_INIT_CWND`).
+/// Minimum size in segments (`TCP_INIT_CWND`).
 const LEAST_SEGMENTS: u64 = 10;
 
 impl Sender {
-    /// The connection is there.
+    /// Set the size when the connection is established.
     pub(super) fn size_send_buffer(&mut self) {
         let largest = self.stack.buffers.send_buffer;
         self.send_buffer = if self.stack.buffers.send_buffer_tuning {
@@ -23,8 +23,7 @@ impl Sender {
         }
     }
 
-    /// The application waits for memory, and there is room in the window: it is no longer a third that has
-    /// to be free (`tcp_check_space`).
+    /// Grow for an application that waits for memory (`tcp_check_space`).
     #[inline(never)]
     pub(super) fn expand_for_writer(&mut self) {
         let wanted = self.wanted_buffer().min(self.stack.buffers.send_buffer);
@@ -33,8 +32,8 @@ impl Sender {
         }
     }
 
-    /// Less than a segment may leave though more was written. Whether that was for the send buffer, and
-    /// it has grown now: unless the window is full, too, and the buffer is large enough for it.
+    /// Grow if the send buffer, and not the congestion window, leaves room for less than a segment.
+    /// Returns whether it grew.
     #[inline(never)]
     pub(super) fn expand_send_buffer(&mut self) -> bool {
         let end = self.board.una().saturating_add(self.send_buffer);

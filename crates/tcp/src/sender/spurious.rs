@@ -1,4 +1,4 @@
-//! Reductions that were for nothing, and are taken back (Linux 6.1 `net/ipv4/tcp_input.c`,
+//! Undo of unnecessary reductions (Linux 6.1 `net/ipv4/tcp_input.c`,
 //! `tcp_try_undo_partial`, `tcp_try_undo_recovery`, `tcp_try_undo_dsack`, `tcp_process_loss`).
 
 use fairway_cc::{Flow, Phase};
@@ -9,11 +9,10 @@ use super::recovery::RecoveryPolicy;
 use crate::ranges::Range;
 
 impl Sender {
-    /// Whether the acknowledgement ends the episode under way by showing that nothing had been lost.
+    /// Undo the current episode if the acknowledgement shows that nothing was lost.
     #[inline]
     pub(super) fn undo_if_spurious(&mut self, ack: &Arrival<'_>, at_end: bool) -> bool {
         self.holds_retransmissions = false;
-        // Most acknowledgements show nothing of the kind.
         (self.phase != Phase::Open || self.undo.is_possible()) && self.try_undo(ack, at_end)
     }
 
@@ -39,15 +38,14 @@ impl Sender {
         }
     }
 
-    /// Bytes that the acknowledgement reports to have arrived twice.
+    /// Bytes that the acknowledgement reports as duplicates.
     #[inline]
     pub(super) fn note_duplicate(&mut self, ack: &Arrival<'_>) -> u64 {
         ack.info.duplicate.map_or(0, |range| self.count_duplicate(range, ack.prior_una))
     }
 
-    /// `range` arrived twice; `prior_una` was acknowledged before. Returns how many bytes arrived for
-    /// nothing; none if so much was never sent again, so that the network has made the copy (Linux 6.1
-    /// `tcp_dsack_seen`).
+    /// `range` arrived twice. Returns its bytes, or none if fewer were retransmitted, so that the network
+    /// made the copy (Linux 6.1 `tcp_dsack_seen`).
     #[cold]
     #[inline(never)]
     fn count_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
@@ -59,7 +57,7 @@ impl Sender {
         if self.reported_twice > self.counters.retransmissions {
             return 0;
         }
-        // A probe is sent because of a timer, and its duplicate says nothing of reordering.
+        // A probe's duplicate is no sign of reordering.
         if !self.probe.ends_at(range.end) {
             let (una, nxt) = (self.board.una(), self.snd_nxt);
             self.board.rack().duplicate(una, nxt);
@@ -83,7 +81,7 @@ impl Sender {
             let highest = self.board.highest_sacked();
             self.board.note_reordering(ack.prior_una, highest);
             if self.board.retransmitted_segments() > 0 {
-                // Reordering is worse than thought: no more is taken for lost now.
+                // Reordering is wider than assumed: mark nothing else lost now.
                 self.holds_retransmissions = true;
                 return false;
             }
@@ -120,15 +118,15 @@ impl Sender {
             return true;
         }
         if duplicate {
-            // Steps 2a and 3a: the receiver waits for what was lost.
+            // Steps 2a and 3a: data is missing.
             self.frto = false;
         } else if self.snd_nxt > self.recover {
-            // Step 3a: what is new has arrived, and the old has not.
+            // Step 3a: new data has arrived, old data has not.
             if summary.sacked_sent.is_some() {
                 self.frto = false;
             }
         } else if summary.acked > 0 && !at_end {
-            // Step 2b: new data, if there is any.
+            // Step 2b: send new data, if any.
             self.recover = self.snd_nxt;
             if self.sendable_end() > self.snd_nxt {
                 self.holds_retransmissions = true;
@@ -139,8 +137,8 @@ impl Sender {
         false
     }
 
-    /// Step 3b: data from before the timeout, never sent again, has arrived. Without SACK only the
-    /// second acknowledgement in a row of something new tells so.
+    /// Step 3b: data from before the timeout, never retransmitted, has arrived. Without SACK this takes
+    /// two acknowledgements of new data in a row.
     fn shows_spurious_timeout(&self, ack: &Arrival<'_>, at_end: bool) -> bool {
         let summary = &ack.summary;
         if self.sack {
@@ -150,7 +148,7 @@ impl Sender {
         }
     }
 
-    /// Back to the window from before; with `all_arrives`, nothing outstanding is lost.
+    /// Restore the window; with `all_arrives`, nothing outstanding counts as lost.
     fn take_back(&mut self, all_arrives: bool, flow: &Flow) {
         if all_arrives {
             self.board.forget_losses();

@@ -1,4 +1,4 @@
-//! When the sender's one timer runs, and for what.
+//! The sender's timer: retransmission, probe, reordering or closed window.
 
 use fairway_cc::Phase;
 use fairway_units::{Duration, Time};
@@ -7,12 +7,12 @@ use super::Sender;
 use crate::scoreboard::AckSummary;
 use crate::timer::Expiry;
 
-/// Least time to a probe or for reordering: two ticks (Linux 6.1 `include/net/tcp.h`,
+/// Minimum delay of a probe or for reordering: two ticks (Linux 6.1 `include/net/tcp.h`,
 /// `TCP_TIMEOUT_MIN`).
 const LEAST_WAIT: Duration = Duration::from_millis(2);
 
 impl Sender {
-    /// The timer after an acknowledgement. `wait`: how long what may be reordered still has.
+    /// Set the timer after an acknowledgement; `wait` is the time left for reordering.
     #[inline(always)]
     pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
@@ -36,7 +36,7 @@ impl Sender {
         if summary.acked > 0 || self.stack.rto.rto_restart_on_every_ack || self.retransmit_first {
             return true;
         }
-        // What was SACKED had been sent before the head was sent last (Linux 6.1
+        // The SACKed data was sent before the head's last transmission (Linux 6.1
         // `tcp_clean_rtx_queue`).
         self.stack.losses.tail_loss_probe
             && match (summary.sacked_sent, self.board.head_sent_at()) {
@@ -51,8 +51,8 @@ impl Sender {
         self.timer.start(Expiry::Reordering, delay, now);
     }
 
-    /// The retransmission timer starts over, or if something else was in its place, has left what it
-    /// would have (Linux 6.1 `tcp_rearm_rto`).
+    /// Restart the retransmission timer; in place of another timer, with the time that remains (Linux
+    /// 6.1 `tcp_rearm_rto`).
     #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time) {
         match self.timer.purpose() {
@@ -64,13 +64,13 @@ impl Sender {
         }
     }
 
-    /// How long the first outstanding segment has until its timeout.
+    /// Time until the first outstanding segment times out.
     fn rto_left(&self, now: Time) -> Duration {
         let head = self.board.head_sent_at().unwrap_or(now);
         (head + self.rtt.rto()).since(now)
     }
 
-    /// The timer starts over, and waits for what pacing holds back (Linux `tcp_pacing_delay`).
+    /// Restart the retransmission timer, later by the pacing delay (Linux `tcp_pacing_delay`).
     #[inline(always)]
     pub(super) fn start_timer(&mut self, now: Time) {
         if let Some(min_rto) = self.cc.min_rto() {
@@ -80,7 +80,7 @@ impl Sender {
         self.timer.start(Expiry::Retransmit, delay, now);
     }
 
-    /// Have the tail probed if acknowledgements stay away, `rto` at the latest. Whether it will be.
+    /// Schedule a tail loss probe, within `rto`. Returns false if none is due.
     #[inline(never)]
     pub(super) fn schedule_probe(&mut self, rto: Duration, now: Time) -> bool {
         let undisturbed = matches!(self.phase(), Phase::Open | Phase::Cwr);
@@ -101,7 +101,7 @@ impl Sender {
         true
     }
 
-    /// All has left that may.
+    /// Nothing more may leave.
     pub(super) fn end_pass(&mut self, now: Time) {
         if self.pass.ended {
             return;

@@ -1,4 +1,4 @@
-//! What leaves next: retransmissions, then new data, as far as the windows allow.
+//! The next segment: retransmissions, then new data, within the windows.
 
 use fairway_cc::Phase;
 use fairway_units::Time;
@@ -10,12 +10,12 @@ use crate::ranges::Range;
 use crate::scoreboard::Lost;
 use crate::timer::Expiry;
 
-/// Segments that an application's data is grouped into, at most: 64 KiB of 1448 bytes (Linux
+/// Largest burst in segments without a write queue: 64 KiB of 1448 bytes (Linux
 /// `net/ipv4/tcp.c`, `tcp_send_mss`).
 const BUFFER_SEGMENTS: u64 = 45;
 
 impl Sender {
-    /// A new event has come: a burst may begin.
+    /// Begin the answer to an event.
     pub fn begin_burst(&mut self) {
         let limit = self.policy.burst_limit(self);
         self.max_burst_left = self.stack.sending.max_burst.unwrap_or(u32::MAX).min(limit);
@@ -23,7 +23,7 @@ impl Sender {
         self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
     }
 
-    /// What leaves next, if anything may.
+    /// The next segment, if any may leave.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
         if self.policy.is_whole_sender() {
             return self.with_policy(|policy, s| policy.poll_transmit(s, now));
@@ -62,9 +62,9 @@ impl Sender {
             return None;
         }
         self.pass.is_forced = false;
-        // What belongs to a burst that is under way does not wait.
+        // Pacing delays bursts, not the segments inside one.
         if self.max_burst_left == 0 || (self.pass.burst_left == 0 && !self.pacer.allows(now)) {
-            self.write_meanwhile();
+            self.keep_writing();
             return None;
         }
         self.next_retransmission(now).or_else(|| self.next_new_data(now))
@@ -91,7 +91,7 @@ impl Sender {
             self.start_timer(now);
         }
         let fin = self.closed && lost.range.end == self.stream_end + 1;
-        // The last of several that leave together (`__tcp_transmit_skb`), or of what was written.
+        // PSH on the last of a burst (`__tcp_transmit_skb`), or at the end of a write.
         let ends = place.goes_on && !(place.has_more && self.fits(self.segment_bytes));
         let push = fin || (self.queue.is_some() && (ends || self.board.pushes(lost.index)));
         Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push })
@@ -102,8 +102,8 @@ impl Sender {
         self.stack.losses.tail_loss_probe || self.policy.restarts_timer_with_head()
     }
 
-    /// RFC 6675 NextSeg rule 3, once nothing is known lost and nothing new may be sent: a
-    /// segment that may be lost, which keeps the acknowledgements coming.
+    /// RFC 6675 NextSeg rule 3, when nothing is marked lost and no new data may leave: a segment that
+    /// may be lost, to keep the ACK clock running.
     fn rescue(&mut self) -> Option<Lost> {
         let nothing_new = self.snd_nxt >= self.sendable_end();
         if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
@@ -152,12 +152,12 @@ impl Sender {
         Some(self.send_new(len, false, now))
     }
 
-    /// Whether nothing new leaves while something may be lost.
+    /// Whether new data waits because something may be lost (no limited transmit).
     pub(super) fn holds_new_data(&self) -> bool {
         !self.stack.losses.limited_transmit && self.phase == Phase::Open && self.board.has_holes()
     }
 
-    /// The next segment of the burst under way, or of the next if one may begin.
+    /// The next segment of the current or of a new burst.
     fn next_of_burst(&mut self, len: u64, available: u64, now: Time) -> Option<Transmission> {
         if self.pass.burst_left == 0 {
             let window_end = self.board.una().saturating_add(self.send_buffer);
@@ -195,7 +195,7 @@ impl Sender {
             min_rtt: self.rtt.min_rtt(),
             oldest_sent_at: self.board.head_sent_at(),
             last_sent_at: self.last_sent,
-            waits_for_nothing: self.is_too_busy_to_wait(),
+            waits_for_nothing: self.sends_at_once(),
         }
     }
 
@@ -206,9 +206,8 @@ impl Sender {
         Size::Device { tick: self.stack.rto.rto_granularity, deferred_at: self.deferred_at }
     }
 
-    /// Losses are being repaired; before Linux 4.1, whatever else was wrong, too (2.6.27
-    /// `tcp_tso_should_defer`).
-    fn is_too_busy_to_wait(&self) -> bool {
+    /// In recovery; before Linux 4.1, in any phase but Open (2.6.27 `tcp_tso_should_defer`).
+    fn sends_at_once(&self) -> bool {
         if self.stack.sending.tso_autosizing {
             matches!(self.phase, Phase::Recovery | Phase::Loss)
         } else {
@@ -216,8 +215,8 @@ impl Sender {
         }
     }
 
-    /// The algorithm's pacing rate, or what Linux makes of window and round-trip time where there is
-    /// none (`tcp_update_pacing_rate`; net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+    /// The algorithm's pacing rate, or Linux's from window and round-trip time
+    /// (`tcp_update_pacing_rate`; net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
     fn pacing_bytes_per_s(&self) -> Option<u64> {
         if let Some(rate) = self.cc.pacing_rate() {
             return Some(rate.as_bps() / 8);
@@ -230,8 +229,8 @@ impl Sender {
     }
 
     pub(super) fn next_fin(&mut self, now: Time) -> Option<Transmission> {
-        // The FIN takes up sequence space: it waits for the peer's window like data. It takes no room
-        // in the network: for the congestion window it does not wait (Linux 6.1 `tcp_cwnd_test`).
+        // The FIN has sequence space, so the peer's window applies; the congestion window does not
+        // (Linux 6.1 `tcp_cwnd_test`).
         let fin_due =
             self.closed && self.snd_nxt == self.stream_end && self.snd_nxt < self.right_edge;
         fin_due.then(|| self.send_new(1, true, now))
@@ -253,7 +252,7 @@ impl Sender {
         Transmission { range, fin, retransmission: false, cwr, push: fin }
     }
 
-    /// End of what application, send buffer and peer allow.
+    /// End of the data that application, send buffer and peer allow.
     pub(super) fn sendable_end(&self) -> u64 {
         if let Some(queue) = &self.queue {
             return queue.written().min(self.right_edge);
@@ -268,7 +267,7 @@ impl Sender {
             || pipe + len <= self.policy.window(self)
     }
 
-    /// Data leaves with nothing in the network (Linux `tcp_event_data_sent`).
+    /// Data leaves while nothing is in the network (Linux `tcp_event_data_sent`).
     #[inline(never)]
     fn begin_transmission(&mut self, now: Time) {
         if self.counters.segments > 0 {
@@ -279,8 +278,8 @@ impl Sender {
         }
     }
 
-    /// The application has written after a pause (Linux `tcp_slow_start_after_idle_check`): what waited
-    /// for the peer's window is not meant.
+    /// The application has written after a pause (Linux `tcp_slow_start_after_idle_check`); waiting for
+    /// the peer's window does not count.
     pub(super) fn restart_after_idle(&mut self, now: Time) {
         if !std::mem::take(&mut self.wrote_when_idle) {
             return;

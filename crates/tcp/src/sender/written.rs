@@ -1,4 +1,4 @@
-//! New data where the application's data lie in buffers: the kernel and the application take turns
+//! New data from a write queue: the kernel and the application take turns
 //! (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_write_xmit`; `net/ipv4/tcp.c`, `tcp_sendmsg_locked`).
 
 use fairway_units::Time;
@@ -7,23 +7,23 @@ use super::{Sender, Transmission};
 use crate::burst::{self, Burst};
 use crate::write_queue::{Sizes, Written};
 
-/// Largest segment of a peer that says nothing (RFC 9293; Linux `TCP_MSS_DEFAULT`).
+/// Default MSS of a peer (RFC 9293; Linux `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u64 = 536;
 
-/// Who is to act next.
+/// Whose turn it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Turn {
-    /// The kernel: what lies in the buffers leaves, burst after burst.
+    /// The kernel: sends burst after burst.
     #[default]
     Queue,
-    /// The kernel, for one burst, which waits for no more.
+    /// The kernel, for one burst that is not deferred.
     One,
     /// The application, if it has memory.
     Writer,
 }
 
 impl Sender {
-    /// The application has just written, or else something has arrived and the kernel acts.
+    /// After a write the application continues; after an arrival the kernel acts.
     #[inline]
     pub(super) fn first_turn(&self) -> Turn {
         match &self.queue {
@@ -32,12 +32,12 @@ impl Sender {
         }
     }
 
-    /// End of what the application could write so far.
+    /// End of the data written to the queue.
     pub(super) fn written(&self) -> u64 {
         self.queue.as_ref().map_or(self.stream_end, |queue| queue.written())
     }
 
-    /// The next segment of the burst under way, or of the next if one may begin.
+    /// The next segment of the current or of a new burst.
     pub(super) fn next_of_queue(&mut self, now: Time) -> Option<Transmission> {
         let goes_on = self.pass.burst_left > 0;
         if !goes_on && !self.begins_burst(now) {
@@ -57,7 +57,7 @@ impl Sender {
         Some(Transmission { push, ..transmission })
     }
 
-    /// Kernel and application take turns until a burst begins or neither has anything to do.
+    /// Take turns until a burst begins or both are idle.
     fn begins_burst(&mut self, now: Time) -> bool {
         loop {
             let turn = self.pass.turn;
@@ -79,16 +79,16 @@ impl Sender {
         }
     }
 
-    /// Nothing may leave now, but that is no reason to write nothing.
+    /// The application writes although nothing may leave.
     #[inline]
-    pub(super) fn write_meanwhile(&mut self) {
+    pub(super) fn keep_writing(&mut self) {
         if self.queue.is_some() {
             while self.write_on() != Written::Nothing {}
         }
     }
 
     fn write_on(&mut self) -> Written {
-        self.expand_if_awaited(0);
+        self.expand_if_writer_waits(0);
         let una = self.board.una();
         let sizes = self.sizes();
         let (end, next) = (self.stream_end, self.snd_nxt);
@@ -100,8 +100,8 @@ impl Sender {
         queue.write(end, next, una, sizes)
     }
 
-    /// Half of the largest window that the peer has offered bounds a buffer, in whole segments
-    /// (`tcp_bound_to_half_wnd`; a window that small is not halved).
+    /// A buffer is at most half of the peer's largest window, in whole segments
+    /// (`tcp_bound_to_half_wnd`; a small window is not halved).
     fn sizes(&self) -> Sizes {
         let window = self.max_window;
         let half = if window > DEFAULT_MSS { window / 2 } else { window };
@@ -110,14 +110,14 @@ impl Sender {
         Sizes { most: most.max(mss), unmarked: window / 2 }
     }
 
-    /// Whether a burst may leave, and how large it is; `at_once`: whether it waits for no more.
+    /// Begin a burst if one may leave; `at_once` if it is not deferred.
     fn sizes_burst(&mut self, at_once: bool, now: Time) -> bool {
         let Some(queue) = &self.queue else { return false };
         let mss = self.segment_bytes;
         let (written, end_of_first) = (queue.written(), queue.end_of_first());
         let unsent = written.saturating_sub(self.snd_nxt);
         let needed = end_of_first.min(self.right_edge).saturating_sub(self.snd_nxt);
-        // Nothing more comes into a buffer that another one follows (`tcp_nagle_test`).
+        // A buffer with a successor is complete (`tcp_nagle_test`).
         let is_whole = end_of_first <= self.right_edge && end_of_first < written;
         if needed == 0
             || (needed < mss && !is_whole && !self.may_send_small(needed, unsent))
@@ -145,7 +145,7 @@ impl Sender {
         }
     }
 
-    /// A burst of so many segments begins, of `needed` bytes at most: a small one at its end only if that
+    /// Begin a burst of up to `segments` and `needed` bytes; it ends with a small segment only if that
     /// might leave alone, or ends the buffer (`tcp_mss_split_point`).
     fn begin_sized(&mut self, segments: u64, needed: u64, is_whole: bool) {
         let mss = self.segment_bytes;
@@ -160,13 +160,13 @@ impl Sender {
             queue.marks_first() && queue.end_of_first() == self.pass.burst_end
         });
         self.pass.pushes = self.pass.burst_left > 1 || marked;
-        self.expand_if_awaited(self.pass.burst_left);
+        self.expand_if_writer_waits(self.pass.burst_left);
     }
 
-    /// An application that waits for memory gets more if the window has room for more than `leaving`
-    /// segments, which leave now (`tcp_should_expand_sndbuf`).
+    /// Grow the send buffer for a waiting application if the window has room beyond the `leaving`
+    /// segments (`tcp_should_expand_sndbuf`).
     #[inline]
-    fn expand_if_awaited(&mut self, leaving: u64) {
+    fn expand_if_writer_waits(&mut self, leaving: u64) {
         let waits = self.queue.as_ref().is_some_and(|queue| queue.waits());
         if waits && self.stack.buffers.send_buffer_tuning {
             let cwnd = self.cwnd() / u64::from(self.stack.options.mss);
@@ -176,8 +176,8 @@ impl Sender {
         }
     }
 
-    /// A burst has left, and an application that waits may hear that there is memory, before the next
-    /// takes more (`tcp_event_new_data_sent`).
+    /// A burst has left: a waiting application may wake before the next takes more memory
+    /// (`tcp_event_new_data_sent`).
     #[inline]
     pub(super) fn note_sent(&mut self) {
         let (una, outstanding) = (self.board.una(), self.board.buffers());

@@ -168,7 +168,7 @@ impl RecoveryPolicy for Ns3 {
             let purpose = s.timer.purpose();
             s.timer.stop();
             match purpose {
-                Some(Expiry::Window) => s.question_window(),
+                Some(Expiry::Window) => s.expire_window_timer(),
                 _ => self.retransmission_timeout(s, now),
             }
         }
