@@ -1,28 +1,27 @@
-//! Fewer acknowledgements of out-of-order data: some of them are held back for a moment, and one
-//! speaks for all.
+//! Compression of acknowledgements of out-of-order data: one stands for several.
 //!
 //! Source: Linux 6.1, `net/ipv4/tcp_input.c` (`__tcp_ack_snd_check`, `tcp_sack_compress_send_ack`).
 
 use fairway_units::{Duration, Time};
 
-/// How late the timer may be beyond the delay, which without other work it is
+/// Slack of the timer, used in full on an idle machine
 /// (net.ipv4.tcp_comp_sack_slack_ns).
 const SLACK: Duration = Duration::from_micros(100);
-/// Most acknowledgements that one speaks for (net.ipv4.tcp_comp_sack_nr).
+/// Largest number of compressed acknowledgements (net.ipv4.tcp_comp_sack_nr).
 const MAX_HELD: u32 = 44;
-/// So many are sent at once after each advance, for fast retransmit (`TCP_FASTRETRANS_THRESH`).
+/// Uncompressed acknowledgements after each advance, for fast retransmit (`TCP_FASTRETRANS_THRESH`).
 const SENT_AT_ONCE: u32 = 3;
 /// The delay is at most this part of the round-trip time: 5 %.
 const RTT_DIVISOR: u64 = 20;
 
-/// Acknowledgements of out-of-order data, held back or not.
+/// State of compression.
 #[derive(Clone, Debug)]
 pub(crate) struct AckCompression {
     /// Longest delay.
     max_delay: Duration,
     held: u32,
     sent_at_once: u32,
-    /// Next offset expected at the last of them.
+    /// Next offset expected at the last acknowledgement.
     rcv_nxt: u64,
     deadline: Time,
 }
@@ -33,8 +32,8 @@ impl AckCompression {
         AckCompression { max_delay, held: 0, sent_at_once: 0, rcv_nxt: 0, deadline: Time::NEVER }
     }
 
-    /// Hold an acknowledgement up to `rcv_nxt` back, at the most until another timer fires, at
-    /// `other`. Returns false if it has to leave.
+    /// Hold back an acknowledgement up to `rcv_nxt`, until `other` at the latest. Returns false if it must
+    /// leave.
     pub(crate) fn hold(&mut self, rcv_nxt: u64, rtt: Duration, other: Time, now: Time) -> bool {
         if self.held >= MAX_HELD {
             return false;
@@ -63,12 +62,12 @@ impl AckCompression {
         self.held > 0
     }
 
-    /// When what is held leaves.
+    /// When the held acknowledgement leaves.
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// An acknowledgement left, and said everything.
+    /// An acknowledgement left.
     pub(crate) fn sent(&mut self) {
         self.held = 0;
         self.deadline = Time::NEVER;

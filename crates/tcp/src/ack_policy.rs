@@ -1,19 +1,18 @@
-//! When arriving data is acknowledged: the policies of which a stack has one.
+//! Policies of delayed acknowledgements.
 
 use fairway_units::{Duration, Time};
 
 use crate::quick_ack::QuickAck;
 use crate::{DelayedAck, Stack};
 
-/// When data that arrives in order is acknowledged.
+/// When data in order is acknowledged.
 #[derive(Clone, Debug)]
 pub(crate) enum AckPolicy {
     /// At once.
     Off,
-    /// For every so many segments, or after a while (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2:
-    /// for every second).
+    /// For every N segments, or after a timeout (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2: N = 2).
     Counted(Counted),
-    /// As Linux does it.
+    /// As on Linux.
     Linux(QuickAck),
 }
 
@@ -38,7 +37,7 @@ impl AckPolicy {
         }
     }
 
-    /// When an acknowledgement that waits has to leave.
+    /// When the delayed acknowledgement is due.
     pub(crate) fn deadline(&self) -> Time {
         match self {
             AckPolicy::Off => Time::NEVER,
@@ -47,7 +46,7 @@ impl AckPolicy {
         }
     }
 
-    /// Whether one leaves now because its time has come.
+    /// Whether the delayed acknowledgement is due.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> bool {
         match self {
             AckPolicy::Off => false,
@@ -56,7 +55,7 @@ impl AckPolicy {
         }
     }
 
-    /// One left.
+    /// An acknowledgement left.
     pub(crate) fn sent(&mut self) {
         match self {
             AckPolicy::Off => {}
@@ -65,7 +64,7 @@ impl AckPolicy {
         }
     }
 
-    /// The state of Linux, if that is the policy.
+    /// Linux's state, with that policy.
     pub(crate) fn linux(&mut self) -> Option<&mut QuickAck> {
         match self {
             AckPolicy::Linux(policy) => Some(policy),
@@ -74,24 +73,24 @@ impl AckPolicy {
     }
 }
 
-/// For every so many bytes, or after a while.
+/// For every N bytes, or after a timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     timeout: Duration,
-    /// Whether the while ends at a multiple of the timeout on the clock.
+    /// Whether the timeout ends at a multiple of it on the clock.
     heartbeat: bool,
-    /// Whether the next does not wait whatever it is.
+    /// Whether the next leaves at once.
     at_once: bool,
-    /// What is acknowledged at once.
+    /// Bytes that are acknowledged at once.
     enough: u64,
-    /// Every segment counts as this many bytes, where not its size counts.
+    /// Bytes that each segment counts for, instead of its size.
     each: Option<u64>,
     unacknowledged: u64,
     deadline: Time,
 }
 
 impl Counted {
-    /// `bytes` came in order. Whether they are acknowledged now.
+    /// `bytes` came in order. Returns whether to acknowledge now.
     pub(crate) fn data(&mut self, bytes: u64, now: Time) -> bool {
         self.unacknowledged += self.each.unwrap_or(bytes);
         if self.unacknowledged >= self.enough || std::mem::take(&mut self.at_once) {

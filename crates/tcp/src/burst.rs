@@ -1,29 +1,29 @@
-//! How many segments leave together, as Linux 6.1 sizes and defers what it hands to its device
+//! Size and deferral of bursts, as Linux 6.1 hands them to its device
 //! (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`), or as it did before 3.12.
 
 use fairway_units::{Duration, Time};
 
 use crate::memory::MAX_TCP_HEADER;
 
-/// A 1024th of a second of the pacing rate leaves at once (`net/core/sock.c`, `sk_pacing_shift`).
+/// A burst is a 1024th of a second of the pacing rate (`net/core/sock.c`, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
-/// A buffer holds no more than this many bytes: 64 KiB less the room for headers
+/// Largest buffer in bytes: 64 KiB less the room for headers
 /// (`include/linux/netdevice.h`, `GSO_LEGACY_MAX_SIZE`; `net/ipv4/tcp_output.c`, `tcp_tso_autosize`).
 pub const MAX_BUFFER_BYTES: u64 = 65_536 - 1 - MAX_TCP_HEADER;
 /// On short paths a full buffer more, halved for every 512 us of the smallest round-trip time
 /// (`net.ipv4.tcp_tso_rtt_log`), as long as there is anything to halve.
 const RTT_SHIFT: u32 = 9;
 const MAX_HALVINGS: u64 = 32;
-/// Least segments of a burst (`net.ipv4.tcp_min_tso_segs`).
+/// Minimum segments of a burst (`net.ipv4.tcp_min_tso_segs`).
 const MIN_SEGMENTS: u64 = 2;
-/// The window's share that is worth sending at once (`net.ipv4.tcp_tso_win_divisor`).
+/// Divisor of the window that gives a burst worth sending (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-/// What a device segments at once (2.6.27 `net/core/dev.c`, `GSO_MAX_SIZE`).
+/// Largest burst of a device in bytes (2.6.27 `net/core/dev.c`, `GSO_MAX_SIZE`).
 pub const MAX_DEVICE_BYTES: u64 = 65_536;
 /// Longest wait for more room (`tcp_tso_should_defer`).
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// What decides about the next burst; sizes in segments.
+/// Inputs of the decision about the next burst; sizes in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// Payload of a segment.
@@ -32,13 +32,13 @@ pub struct Room {
     pub in_flight: u64,
     /// Congestion window.
     pub cwnd: u64,
-    /// What the peer's window leaves.
+    /// Room in the peer's window.
     pub window_room: u64,
     /// The peer's whole window.
     pub window: u64,
-    /// What the application has to send.
+    /// Data available from the application.
     pub available: u64,
-    /// What bounds a burst.
+    /// Limit of a burst.
     pub size: Size,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
@@ -48,39 +48,38 @@ pub struct Room {
     pub oldest_sent_at: Option<Time>,
     /// When the last segment left.
     pub last_sent_at: Time,
-    /// Whether nothing waits, as while losses are being repaired.
+    /// Whether bursts are not deferred, as in recovery.
     pub waits_for_nothing: bool,
 }
 
-/// What bounds a burst.
+/// Limit of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// About a millisecond of the rate at which segments are to leave, if that is known.
+    /// About a millisecond of the pacing rate, if known.
     Paced {
         /// Bytes per second.
         bytes_per_s: Option<u64>,
     },
-    /// What a device segments at once. What is put off waits until it was not put off for two ticks
+    /// A device's largest burst. A burst is deferred for two ticks at most
     /// (2.6.27 `net/ipv4/tcp_output.c`, `tcp_tso_should_defer`).
     Device {
         /// The kernel's tick.
         tick: Duration,
-        /// When a burst was last put off.
+        /// When a burst was last deferred.
         deferred_at: Option<Time>,
     },
 }
 
-/// What leaves next.
+/// Decision about the next burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Burst {
-    /// So many segments, one after the other.
+    /// Send this many segments.
     Send(u64),
     /// Nothing: the windows are full.
     Full,
-    /// Nothing yet: the next acknowledgement makes room for more. `by_cwnd`: it is the congestion
-    /// window that there is too little of.
+    /// Wait for the next acknowledgement to make room.
     Wait {
-        /// Whether the congestion window is the scarcer one.
+        /// Whether the congestion window is the limit.
         by_cwnd: bool,
     },
 }
@@ -104,7 +103,7 @@ fn most(mss: u64) -> u64 {
     (MAX_BUFFER_BYTES / mss).max(MIN_SEGMENTS)
 }
 
-/// What leaves next of `buffer` segments that the application handed over together.
+/// Decide about a buffer of `buffer` segments.
 pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
     if room.in_flight >= room.cwnd || room.window_room == 0 || room.available == 0 {
         return Burst::Full;
@@ -127,7 +126,7 @@ pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
     Burst::Send(quota.min(largest).min(room.window_room).min(buffer))
 }
 
-/// Whether it is better to wait for the next acknowledgement than to send less than could leave then.
+/// Whether to defer a burst until the next acknowledgement allows a larger one.
 fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> bool {
     let may_leave = cwnd_room.min(room.window_room);
     let is_last = buffer == room.available;
@@ -138,19 +137,19 @@ fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> 
     {
         return false;
     }
-    // If the next acknowledgement is not due soon, there is nothing to wait for.
+    // The next acknowledgement is not due soon.
     let (Some(oldest), Some(srtt)) = (room.oldest_sent_at, room.srtt) else { return false };
     let soon = PATIENCE.min(Duration::from_nanos(srtt.as_nanos() / 2));
     oldest + srtt <= now + soon
 }
 
-/// Whether so much of the window is worth sending. The kernel divides bytes: a third of four segments is
-/// more than one.
+/// Whether a burst is large enough for the window. The kernel divides bytes: a third of four segments
+/// exceeds one.
 fn is_share_of_window(room: &Room, segments: u64) -> bool {
     segments * WINDOW_DIVISOR >= room.window.min(room.cwnd)
 }
 
-/// The same before Linux 3.12: for a third of the window or all that a device takes, for as long as
+/// The same before Linux 3.12: defer for a third of the window or a device's largest burst, while
 /// acknowledgements come close together.
 fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, now: Time) -> bool {
     let may_leave = cwnd_room.min(room.window_room);

@@ -1,5 +1,4 @@
-//! What arrived a second time, for the sender to hear of once (RFC 2883: duplicate selective
-//! acknowledgement, D-SACK).
+//! Reports of duplicate data (D-SACK, RFC 2883).
 
 use crate::ranges::Range;
 
@@ -11,7 +10,7 @@ pub(crate) struct DuplicateReport {
 }
 
 impl DuplicateReport {
-    /// Nothing arrived twice yet; nothing is ever reported unless `enabled`.
+    /// No duplicates yet; none is ever reported unless `enabled`.
     pub(crate) fn new(enabled: bool) -> Self {
         DuplicateReport { enabled, range: None }
     }
@@ -23,8 +22,8 @@ impl DuplicateReport {
         }
     }
 
-    /// The same, where what is to be reported may continue: only the first contiguous stretch is
-    /// (RFC 2883 section 4).
+    /// `range` arrived again and may extend the report, which is one contiguous range (RFC 2883
+    /// section 4).
     pub(crate) fn extend(&mut self, range: Range) {
         match &mut self.range {
             Some(known) if range.start <= known.end && known.start <= range.end => {
@@ -36,7 +35,7 @@ impl DuplicateReport {
         }
     }
 
-    /// What the next acknowledgement reports first.
+    /// First block of the next acknowledgement.
     pub(crate) fn pending(&self) -> Option<Range> {
         self.range
     }

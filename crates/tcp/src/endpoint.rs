@@ -2,9 +2,9 @@
 //!
 //! The caller hands in segments ([`Endpoint::handle_segment`]) and timer expiries
 //! ([`Endpoint::handle_timeout`]); after each, and after the application wrote or closed, it
-//! takes segments from [`Endpoint::poll_transmit`] until there is none and asks
-//! [`Endpoint::poll_timeout`] when to come back. The application reads everything at once, unless it is
-//! said to read when it likes ([`Endpoint::keep_unread`]).
+//! takes segments from [`Endpoint::poll_transmit`] until there is none, and asks
+//! [`Endpoint::poll_timeout`] for the next deadline. The application reads everything at once unless
+//! [`Endpoint::keep_unread`] is called.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const MAX_SYN_RETRIES: u32 = 6;
 /// Largest window scale (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// Least time between two answers to what lies below the window (net.ipv4.tcp_invalid_ratelimit).
+/// Minimum time between answers to segments below the window (net.ipv4.tcp_invalid_ratelimit).
 const OUTDATED_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Which end of a connection.
@@ -38,17 +38,17 @@ pub enum Role {
     Passive,
 }
 
-/// Where the connection stands (RFC 9293 section 3.3.2, with the closing states in
+/// State of the connection (RFC 9293 section 3.3.2, with the closing states in
 /// [`Endpoint::is_closed`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Nothing has happened.
     Closed,
-    /// A SYN is on its way.
+    /// A SYN was sent.
     SynSent,
     /// Waits for a SYN.
     Listen,
-    /// A SYN came and was answered.
+    /// A SYN was answered.
     SynReceived,
     /// Data may flow.
     Established,
@@ -56,13 +56,13 @@ pub enum State {
     Failed,
 }
 
-/// What an endpoint is made from.
+/// Configuration of an endpoint.
 pub struct Config {
     /// Number of the connection in the run, written into each segment.
     pub connection: u32,
     /// Which end.
     pub role: Role,
-    /// Its switches; connections of the same stack share them.
+    /// Switches, shared by connections of the same stack.
     pub stack: Arc<Stack>,
     /// Congestion control of its sending half.
     pub cc: Box<dyn CongestionControl>,
@@ -72,27 +72,26 @@ pub struct Config {
     pub timestamp_offset: u32,
 }
 
-/// What [`Endpoint::transmit_into`] did.
+/// Result of [`Endpoint::transmit_into`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transmit {
     /// There was nothing to send.
     Nothing,
     /// It wrote a segment; there may be more.
     Segment,
-    /// It wrote a segment, and there is nothing more to send now.
+    /// It wrote the last segment for now.
     LastSegment,
 }
 
-/// What leaves before anything else.
+/// A segment that precedes all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Urgent {
     Nothing,
     /// A SYN or the answer to one.
     Handshake,
-    /// The acknowledgement of the answer, alone though there are data to send.
+    /// The acknowledgement of the SYN-ACK, without data.
     EndOfHandshake,
-    /// The acknowledgement that was being delayed, up to this offset, with the echo of congestion
-    /// that held for it.
+    /// The delayed acknowledgement up to this offset, with its own congestion echo.
     OldEcho(u64),
 }
 
@@ -100,7 +99,7 @@ enum Urgent {
 pub struct Endpoint {
     connection: u32,
     role: Role,
-    /// Whether its segments are marked as going forward, which tells the two ways of a run apart.
+    /// Whether its segments are marked as forward, to tell the directions of a run apart.
     forward: bool,
     stack: Arc<Stack>,
     state: State,
@@ -115,7 +114,7 @@ pub struct Endpoint {
     ecn: Ecn,
     /// Payload of a full segment that this end sends.
     mss: u32,
-    /// The MSS option of this end's SYN, where it is not what its segments are built for.
+    /// The MSS option of this end's SYN, where it differs from its own segments.
     advertised_mss: Option<u16>,
     /// Whether both ends scale their windows.
     window_scaling: bool,
@@ -126,17 +125,17 @@ pub struct Endpoint {
     handshake_deadline: Time,
     handshake_tries: u32,
     handshake_sent_at: Time,
-    /// Whether the application has written or closed. Until then the sending half is left alone:
-    /// most connections carry data one way.
+    /// Whether the application has written or closed. Until then the sending half is idle: most
+    /// connections carry data in one direction.
     sends: bool,
-    /// First offset that the peer's window does not allow, while the sending half is left alone.
+    /// First offset beyond the peer's window, while the sending half is idle.
     right_edge: u64,
     /// When a segment without data from below the window was last answered.
     answered_outdated: Option<Time>,
 }
 
 impl Endpoint {
-    /// An endpoint that has not begun.
+    /// An endpoint before the handshake.
     pub fn new(config: Config) -> Self {
         let Config { connection, role, stack, cc, isn, timestamp_offset } = config;
         Endpoint {
@@ -172,13 +171,13 @@ impl Endpoint {
         }
     }
 
-    /// Let the SYN offer to take segments of another size than this end sends.
+    /// Offer another MSS in the SYN than this end sends.
     pub fn advertise_mss(&mut self, mss: u16) {
         self.advertised_mss = Some(mss);
     }
 
-    /// Mark its segments as going forward or back; forward is what the end that opens sends, unless it
-    /// is said otherwise. Before the connection begins.
+    /// Mark its segments as forward or reverse; by default the active end sends forward. Call before the
+    /// connection begins.
     pub fn send_forward(&mut self, forward: bool) {
         self.forward = forward;
     }
@@ -205,20 +204,20 @@ impl Endpoint {
         self.sender.begin_burst();
     }
 
-    /// The application stops now and closes: an endless source ends where it is.
+    /// The application stops and closes: an endless source ends here.
     pub fn stop(&mut self) {
         self.begin_sending();
         self.sender.stop();
         self.sender.begin_burst();
     }
 
-    /// Let the application read when it likes, by [`Self::read`]: what it has not read takes room in the
-    /// receive buffer. Before the connection begins.
+    /// Let the application read by [`Self::read`]: unread data takes room in the receive buffer. Call
+    /// before the connection begins.
     pub fn keep_unread(&mut self) {
         self.receiver.keep_unread();
     }
 
-    /// The application reads up to `bytes` of what waits for it.
+    /// The application reads up to `bytes` of unread data.
     pub fn read(&mut self, bytes: u64, now: Time) {
         self.receiver.read(bytes, now);
     }
@@ -230,17 +229,17 @@ impl Endpoint {
         }
     }
 
-    /// The sending half, to look at.
+    /// The sending half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// The receiving half, to look at.
+    /// The receiving half.
     pub fn receiver(&self) -> &Receiver {
         &self.receiver
     }
 
-    /// Where the connection stands.
+    /// State of the connection.
     pub fn state(&self) -> State {
         self.state
     }
@@ -250,12 +249,12 @@ impl Endpoint {
         self.sender.is_finished() && self.receiver.is_finished()
     }
 
-    /// What the sending half did so far.
+    /// Totals of the sending half.
     pub fn counters(&self) -> SenderCounters {
         self.sender.counters()
     }
 
-    /// What the sending half is doing about loss.
+    /// Phase of congestion control.
     pub fn phase(&self) -> Phase {
         self.sender.phase()
     }
@@ -276,7 +275,7 @@ impl Endpoint {
                 self.establish_passive(segment, now);
                 self.handle_established(segment, now);
             }
-            // A SYN again: the answer was lost.
+            // The SYN-ACK was lost.
             State::SynReceived if segment.flags.has(Flags::SYN) => {
                 self.urgent = Urgent::Handshake;
             }
@@ -289,7 +288,7 @@ impl Endpoint {
         }
     }
 
-    /// A SYN or the answer to one came again, once the connection was there.
+    /// A SYN or SYN-ACK came again on an established connection.
     fn acknowledge_syn(&mut self) {
         if self.role == Role::Active && self.ecn.counts() {
             self.urgent = Urgent::EndOfHandshake;
@@ -318,8 +317,8 @@ impl Endpoint {
         (self.transmit_into(&mut segment, now) != Transmit::Nothing).then_some(segment)
     }
 
-    /// Like [`Self::poll_transmit`], but writes the segment to where it will stay, over whatever
-    /// is there: copying a segment takes longer than making one.
+    /// As [`Self::poll_transmit`], but writes the segment in place: copying one takes longer than making
+    /// one.
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
         if self.urgent != Urgent::Nothing {
             self.transmit_urgent(segment, now);
@@ -348,7 +347,7 @@ impl Endpoint {
             self.receiver.data_sent(now);
             Transmit::Segment
         } else if self.sends && !is_acknowledged_first && self.sender.takes_window_probe(now) {
-            // Below what is acknowledged, so that it is answered (Linux `tcp_xmit_probe_skb`).
+            // An old sequence number, so that the peer answers (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
             segment.seq = SeqNr(segment.seq.0.wrapping_sub(1));
@@ -375,7 +374,7 @@ impl Endpoint {
                 segment.flags = self.ecn.flags_before_change();
                 self.acknowledge_without_data(segment, now);
                 segment.ack = SeqNr::of(self.peer_isn, upto);
-                // Out-of-order data is acknowledged without delay: there was none.
+                // An acknowledgement of out-of-order data is never delayed: no SACK blocks.
                 segment.sack_count = 0;
                 self.last_ack_sent = upto;
                 self.receiver.acknowledge_now();
@@ -401,8 +400,8 @@ impl Endpoint {
         }
         self.take_options(syn_ack);
         self.establish(syn_ack, 0, now);
-        // To Linux the application writes when it learns that the connection is there. With accurate
-        // ECN that acknowledgement tells how the answer arrived (RFC 9768 section 3.2.2.1).
+        // On Linux the application writes after the handshake. With accurate ECN this acknowledgement
+        // reports the marking of the SYN-ACK (RFC 9768 section 3.2.2.1).
         if self.stack.acks.delayed_ack == DelayedAck::Linux || self.ecn.counts() {
             self.urgent = Urgent::EndOfHandshake;
         } else {
@@ -456,8 +455,8 @@ impl Endpoint {
             return;
         }
         self.handshake_deadline = Time::NEVER;
-        // The passive end only falls silent: there is no reset here to tell a peer that is
-        // established already, and whatever it sends next still completes the handshake.
+        // The passive end only falls silent: there is no RST here to tell an established peer, and the
+        // peer's next segment still completes the handshake.
         if self.role == Role::Active {
             self.state = State::Failed;
         }
@@ -494,15 +493,14 @@ impl Endpoint {
         self.receive_ack(segment, carries == 0, now);
     }
 
-    /// Whether a segment acknowledges what was never sent, and counts for nothing.
+    /// Whether a segment acknowledges unsent data and must be ignored.
     fn acknowledges_unsent(&self, segment: &Segment) -> bool {
         let sent = if self.sends { self.sender.snd_nxt() } else { 0 };
         segment.ack.offset(self.isn, sent).is_some_and(|ack| ack > sent)
     }
 
-    /// An acknowledgement came from below the window: the peer asks for one, or it was long on its way
-    /// (RFC 9293 section 3.10.7.4). To Linux two such within half a second may be the two ends'
-    /// answering each other (`tcp_oow_rate_limited`).
+    /// Answer an acknowledgement from below the window: a window probe, or a late segment (RFC 9293 section
+    /// 3.10.7.4). Linux limits the rate, as the two ends may answer each other (`tcp_oow_rate_limited`).
     #[inline(never)]
     fn answer_outdated(&mut self, now: Time) {
         let is_linux = self.stack.acks.delayed_ack == DelayedAck::Linux;
@@ -513,14 +511,13 @@ impl Endpoint {
         self.receiver.acknowledge_now();
     }
 
-    /// RFC 7323 section 4.3: echo the segment that advances the last acknowledgement, whether it
-    /// carries data or not; and none that lies below it, which is outside the window (section 5.3,
-    /// R2).
+    /// RFC 7323 section 4.3: echo the segment that covers the last acknowledgement, with or without data,
+    /// and none below the window (section 5.3, R2).
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
         if self.stack.is_ns3() {
-            // ns-3.29 `tcp-socket-base.cc`, `ProcessOptionTimestamp`: only what comes in order.
+            // ns-3.29 `tcp-socket-base.cc`, `ProcessOptionTimestamp`: only data in order.
             reaches &= range.start == self.receiver.rcv_nxt();
         }
         if self.timestamps && is_newer && reaches {
@@ -556,9 +553,8 @@ impl Endpoint {
         self.receiver.receive(&Arrival { range, fin, push, echo }, now);
     }
 
-    /// Whether a segment would be taken for one of an earlier connection (RFC 7323 section 5): it is
-    /// older than one that was acknowledged, by more than a tick, which is the slack that Linux
-    /// leaves (`TCP_PAWS_WINDOW`). On a path that reorders, that happens to segments of this one.
+    /// Whether PAWS rejects a segment (RFC 7323 section 5): it is older than an acknowledged one by more
+    /// than a tick, Linux's slack (`TCP_PAWS_WINDOW`). Reordering can cause this.
     #[inline(always)]
     pub fn refuses_as_old(&self, segment: &Segment) -> bool {
         let behind = self.ts_recent.wrapping_sub(segment.ts_value) as i32;
@@ -569,8 +565,7 @@ impl Endpoint {
         match self.ecn.receive(flags) {
             EchoChange::None => {}
             EchoChange::Changes => {
-                // With two acknowledgements each byte has its own echo, as in Linux
-                // (`dctcp_ece_ack_update`).
+                // Two acknowledgements give each byte its own echo (Linux `dctcp_ece_ack_update`).
                 if self.receiver.ack_is_delayed() {
                     self.urgent = Urgent::OldEcho(self.receiver.rcv_nxt());
                 }
@@ -582,8 +577,8 @@ impl Endpoint {
         }
     }
 
-    /// A segment without data counts if it is marked. Its acknowledgement must not be taken for a
-    /// duplicate of another: with SACK, it has no blocks (RFC 9768 section 3.2.2.5.1).
+    /// Count a marked segment without data. Its acknowledgement must not look like a duplicate: with SACK,
+    /// it has no blocks (RFC 9768 section 3.2.2.5.1).
     #[inline(never)]
     fn receive_marks_of_control(&mut self, flags: Flags) {
         let data_waits = self.receiver.ack_is_delayed() || self.receiver.ack_is_due();
@@ -636,7 +631,7 @@ impl Endpoint {
             }
         }
         let blocks = &mut sack[..count];
-        // RFC 2883 section 4: the first block is below what is acknowledged, or inside the second.
+        // RFC 2883 section 4: a D-SACK is below the cumulative acknowledgement, or inside the second block.
         let duplicate = match *blocks {
             [first, ..] if first.start < ack => Some(first),
             [first, second, ..] if first.start >= second.start && first.end <= second.end => {
@@ -645,7 +640,7 @@ impl Endpoint {
             _ => None,
         };
         let blocks = &mut blocks[usize::from(duplicate.is_some())..];
-        // In order, so that none seems to have been overtaken by another of the same segment.
+        // Sorted, so that blocks of one segment do not look reordered.
         blocks.sort_unstable_by_key(|block| block.start);
         self.sender.handle_ack(&AckInfo { sack: blocks, duplicate, ..info }, now);
     }
@@ -659,7 +654,7 @@ impl Endpoint {
         self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.rto_max));
         let answer = self.role == Role::Passive;
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
-        // The peer's segments have options too, which an answer knows and a SYN does not.
+        // Options of the peer's segments are known in a SYN-ACK, not in a SYN.
         let mss = if answer { self.mss } else { self.stack.options.mss + options };
         let window = self.receiver.window().offer_in_syn(mss);
         let window_scale = self.receiver.window().scale();
@@ -679,7 +674,7 @@ impl Endpoint {
             flags,
             window,
             window_scale,
-            // RFC 6691: the option does not take off what other options need.
+            // RFC 6691: the MSS option does not subtract other options.
             mss: self
                 .advertised_mss
                 .unwrap_or(u16::try_from(self.stack.options.mss + options).unwrap_or(u16::MAX)),
@@ -689,7 +684,7 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledgement alone; its ECN flags are written already.
+    /// Write a pure acknowledgement. The ECN flags are already set.
     fn acknowledge_without_data(&mut self, segment: &mut Segment, now: Time) {
         let snd_nxt = if self.sends { self.sender.snd_nxt() } else { 0 };
         segment.seq = SeqNr::of(self.isn, snd_nxt);
@@ -698,8 +693,7 @@ impl Endpoint {
         self.acknowledge_in(segment, now);
     }
 
-    /// Write what every established segment carries: acknowledgements, window and timestamps. Its
-    /// other flags are written already.
+    /// Write acknowledgements, window and timestamps. The other flags are already set.
     fn acknowledge_in(&mut self, segment: &mut Segment, now: Time) {
         let rcv_nxt = self.receiver.rcv_nxt();
         segment.sent_at = now;

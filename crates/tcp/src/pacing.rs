@@ -1,8 +1,8 @@
 //! Pacing: segments leave no faster than at the algorithm's rate.
 //!
-//! As Linux 6.1 does it without a pacing queue (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send`
-//! and `tcp_pacing_check`): payload counts against the rate and headers do not, the first segments
-//! are free, and of time that a sender let pass it makes up for no more than half a segment's.
+//! As Linux 6.1 without a pacing queue (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send` and
+//! `tcp_pacing_check`): only payload counts, the first segments are free, and a late sender catches up
+//! by half a segment's time at most.
 
 use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
 
@@ -13,7 +13,7 @@ const FREE_SEGMENTS: u64 = 10;
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     next_departure: Time,
-    /// When to come back, if a segment was held back.
+    /// Deadline of a segment that was held back.
     wake_at: Time,
 }
 
@@ -23,7 +23,7 @@ impl Pacer {
         Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER }
     }
 
-    /// Whether a segment may leave now. If not, there is a time to come back.
+    /// Whether a segment may leave now. If not, sets the deadline.
     pub fn allows(&mut self, now: Time) -> bool {
         let allowed = now >= self.next_departure;
         if !allowed {
@@ -32,19 +32,19 @@ impl Pacer {
         allowed
     }
 
-    /// When to come back.
+    /// The deadline.
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
 
-    /// It is `now`: a time to come back that has been reached is done with.
+    /// Clear a deadline that has passed.
     pub fn wake(&mut self, now: Time) {
         if now >= self.wake_at {
             self.wake_at = Time::NEVER;
         }
     }
 
-    /// How long the next segment has to wait.
+    /// Delay of the next segment.
     pub fn delay(&self, now: Time) -> Duration {
         self.next_departure.since(now)
     }

@@ -1,6 +1,4 @@
-//! The receiving half: reassembly, selective acknowledgements, and the order in which the other
-//! parts hear of an arrival. The application reads everything at once, unless it is said to read when it
-//! likes.
+//! The receiving half: reassembly, selective acknowledgements and window.
 
 mod acknowledge;
 mod blocks;
@@ -16,14 +14,14 @@ use crate::receive_window::{Progress, ReceiveWindow};
 use crate::segment::MAX_SACK_BLOCKS;
 use crate::{DelayedAck, Stack};
 
-/// What an arriving segment brings.
+/// An arriving segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Which part of the stream, the FIN as its last offset.
+    /// Its offsets; the FIN is the last.
     pub range: Range,
     /// Whether it ends with the FIN.
     pub fin: bool,
-    /// Whether its sender has no more just now.
+    /// Whether it carries PSH.
     pub push: bool,
     /// The echo of this end's clock, and its age in milliseconds.
     pub echo: Option<(u32, u32)>,
@@ -34,9 +32,9 @@ pub struct Arrival {
 enum AckDue {
     Nothing,
     Now,
-    /// It does, and its window and everything else about it is settled.
+    /// It does, with its window already chosen.
     Settled,
-    /// It does, and another one right after it with a larger window.
+    /// It does, followed by another with a larger window.
     Twice,
 }
 
@@ -49,20 +47,20 @@ pub struct Receiver {
     due: AckDue,
     /// Whether nothing has happened since the last acknowledgement left.
     idle: bool,
-    /// Whether acknowledgements or windows follow the connection, as Linux's do.
+    /// Whether acknowledgements or windows adapt to the connection, as on Linux.
     adapts: bool,
     /// Whether it acknowledges as ns-3.29's does (`src/internet/model/tcp-rx-buffer.cc`,
     /// `tcp-socket-base.cc`).
     is_ns3: bool,
-    /// Whether the last gap was closed behind a FIN that had come before.
+    /// Whether the last gap was closed after the FIN had arrived.
     is_fin_overtaken: bool,
     fin_at: Option<u64>,
     delivered_bytes: u64,
     duplicate_bytes: u64,
-    /// Bytes that wait for the application; none if it reads everything at once.
+    /// Unread bytes; none if the application reads everything at once.
     unread: Option<u64>,
     out_of_order: RangeSet,
-    /// Bytes in there.
+    /// Its bytes.
     out_of_order_bytes: u64,
     window: ReceiveWindow,
     compression: Option<AckCompression>,
@@ -70,7 +68,7 @@ pub struct Receiver {
     max_sack_blocks: usize,
     /// Ranges to report, most recently changed first (RFC 2018 section 4).
     recent: Vec<Range>,
-    /// One that the acknowledgement leaving now is too early for.
+    /// A range for the next acknowledgement but one.
     next_recent: Option<Range>,
 }
 
@@ -103,13 +101,13 @@ impl Receiver {
         }
     }
 
-    /// The window, to ask before the connection is established.
+    /// The window.
     pub(crate) fn window(&mut self) -> &mut ReceiveWindow {
         &mut self.window
     }
 
-    /// What was negotiated, in segments of `mss` bytes from the peer: SACK or not, window scaling or
-    /// not, and options of `options` bytes (timestamps) in each segment.
+    /// The handshake is complete: the peer sends segments of `mss` bytes with `options` bytes of
+    /// timestamps.
     pub(crate) fn negotiate(
         &mut self,
         sack: bool,
@@ -130,12 +128,12 @@ impl Receiver {
         self.idle = false;
     }
 
-    /// Whether the age of echoes is of use.
+    /// Whether the receiver uses the age of echoes.
     pub(crate) fn adapts(&self) -> bool {
         self.adapts
     }
 
-    /// What the sending half knows of the path.
+    /// Take the sending half's estimate of the path.
     pub(crate) fn observe_path(&mut self, srtt: Option<Duration>, rto: Duration) {
         if let Some(linux) = self.acks.linux() {
             linux.observe_path(srtt, rto);
@@ -147,23 +145,23 @@ impl Receiver {
         self.rcv_nxt
     }
 
-    /// Bytes handed to the application, in order and once.
+    /// Bytes read by the application.
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes - self.unread()
     }
 
-    /// Bytes that wait for the application.
+    /// Unread bytes.
     pub fn unread(&self) -> u64 {
         self.unread.unwrap_or(0)
     }
 
-    /// The application reads when it likes. Before the connection.
+    /// Keep data until the application reads it. Call before the connection begins.
     pub(crate) fn keep_unread(&mut self) {
         self.unread = Some(0);
         self.window.keep_unread(self.mss);
     }
 
-    /// The application reads up to `bytes`, if it does not read everything at once anyway.
+    /// The application reads up to `bytes`.
     pub(crate) fn read(&mut self, bytes: u64, now: Time) {
         let unread = self.unread();
         let taken = bytes.min(unread);
@@ -176,7 +174,7 @@ impl Receiver {
         self.acknowledge_reading();
     }
 
-    /// Bytes that had arrived before.
+    /// Bytes that arrived more than once.
     pub fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
     }
@@ -199,8 +197,8 @@ impl Receiver {
         }
     }
 
-    /// This end closes. Whether in answer to the other. In ns-3.29 its FIN is then the only
-    /// acknowledgement of what closed the last gap (`tcp-socket-base.cc`, `ReceivedData`).
+    /// This end closes. Returns whether the peer closed first. In ns-3.29 the FIN is then the only
+    /// acknowledgement of the data that closed the last gap (`tcp-socket-base.cc`, `ReceivedData`).
     pub(crate) fn close(&mut self) -> bool {
         if self.is_ns3 && self.is_fin_overtaken {
             self.due = AckDue::Nothing;
@@ -208,7 +206,7 @@ impl Receiver {
         self.is_finished()
     }
 
-    /// Data left this end, with an acknowledgement.
+    /// Data with an acknowledgement left this end.
     pub(crate) fn data_sent(&mut self, now: Time) {
         if let Some(linux) = self.acks.linux() {
             linux.data_sent(now);
@@ -223,15 +221,14 @@ impl Receiver {
         }
     }
 
-    /// The sender has reduced its window: it may be waiting for every acknowledgement.
+    /// The sender has reduced its window, and may need every acknowledgement.
     pub(crate) fn sender_reduced(&mut self) {
         if let Some(linux) = self.acks.linux() {
             linux.hurry();
         }
     }
 
-    /// A segment came whose timestamp says that it is older than what has arrived since
-    /// (RFC 7323 section 5.3).
+    /// A segment was rejected by PAWS (RFC 7323 section 5.3).
     pub(crate) fn refuse_old(&mut self, range: Range) {
         self.idle = false;
         if range.start < self.rcv_nxt {
@@ -244,7 +241,7 @@ impl Receiver {
         self.leave();
     }
 
-    /// A segment came that no window allowed.
+    /// A segment was outside the window.
     pub(crate) fn refuse(&mut self) {
         let wnd = self.window.wnd();
         if let Some(linux) = self.acks.linux() {
@@ -320,13 +317,13 @@ impl Receiver {
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
         self.is_fin_overtaken = !fin && self.is_finished();
         if self.adapts && self.unread.is_none() {
-            // What was out of order is read in the same instant, but packet by packet.
+            // Formerly out-of-order data is read at the same time, packet by packet.
             self.window.read(range.end, now);
             self.acknowledge_reading();
         }
     }
 
-    /// Tell the others of a segment's worth of data in order.
+    /// Update acknowledgements and window for a segment of data in order.
     fn take(&mut self, bytes: u64, push: bool, now: Time) {
         if bytes == 0 {
             // A FIN alone.
@@ -347,7 +344,7 @@ impl Receiver {
         }
     }
 
-    /// What had arrived behind the gap is in order now.
+    /// Move data behind the gap into order.
     fn close_gap(&mut self) {
         while let Some(first) = self.out_of_order.first()
             && first.start <= self.rcv_nxt
@@ -369,7 +366,7 @@ impl Receiver {
             linux.owe();
         }
         let queued = self.queue(range);
-        // In ns-3 what was held already changes no block (`tcp-rx-buffer.cc`, `Add`).
+        // In ns-3 a duplicate changes no block (`tcp-rx-buffer.cc`, `Add`).
         let is_listed = !self.is_ns3 || queued.new_bytes > 0;
         let left = is_listed && self.report(range, queued.merged);
         if queued.new_bytes > 0 {
@@ -382,7 +379,7 @@ impl Receiver {
 
     fn queue(&mut self, range: Range) -> Queued {
         let mut new_bytes = 0;
-        // Before the first gap that it fills, or between that and the second.
+        // The duplicate part: before the first gap that it fills, or up to the second.
         let mut known = range;
         let merged = self.out_of_order.insert(range, |gap| {
             if new_bytes == 0 && gap.start == range.start {
@@ -400,8 +397,7 @@ impl Receiver {
         Queued { merged, new_bytes }
     }
 
-    /// Without SACK no window opens while data is missing, so that acknowledgements repeat each
-    /// other and count as duplicates.
+    /// Without SACK the window stays while data is missing, so that duplicates are recognised.
     fn take_out_of_order(&mut self, bytes: u64) {
         let rcv_mss = self.sender_mss();
         let grew = self.window.take_out_of_order(bytes, rcv_mss, self.max_sack_blocks > 0);
@@ -411,11 +407,11 @@ impl Receiver {
     }
 }
 
-/// What became of a segment that arrived out of order.
+/// An out-of-order segment in the queue.
 struct Queued {
-    /// The range that it is now part of.
+    /// The range that contains it.
     merged: Range,
-    /// How much of it was not there before.
+    /// Its new bytes.
     new_bytes: u64,
 }
 

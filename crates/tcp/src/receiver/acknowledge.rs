@@ -1,4 +1,4 @@
-//! Whether an acknowledgement leaves now, later, or with others.
+//! Acknowledgements: immediate, delayed or compressed.
 
 use fairway_units::{Duration, Time};
 
@@ -12,12 +12,12 @@ impl Receiver {
         self.due != AckDue::Nothing
     }
 
-    /// Whether one waits for more data.
+    /// Whether a delayed acknowledgement waits.
     pub(crate) fn ack_is_delayed(&self) -> bool {
         self.due == AckDue::Nothing && self.acks.deadline() < Time::NEVER
     }
 
-    /// When an acknowledgement that waits is due.
+    /// When the delayed acknowledgement is due.
     pub fn ack_deadline(&self) -> Time {
         if self.due != AckDue::Nothing {
             return Time::NEVER;
@@ -57,7 +57,7 @@ impl Receiver {
             AckPolicy::Off => true,
             AckPolicy::Counted(policy) => policy.data(bytes, now) || had_gap || fin,
             AckPolicy::Linux(linux) => {
-                // RFC 5681 section 4.2: when all is there.
+                // RFC 5681 section 4.2: all gaps are filled.
                 if fin || (had_gap && self.out_of_order.is_empty()) {
                     linux.hurry();
                 }
@@ -84,7 +84,7 @@ impl Receiver {
         }
         let mut leaves = false;
         if self.rcv_nxt - self.window.acknowledged() > u64::from(linux.rcv_mss()) {
-            // If the window were to shrink, it leaves when the application has read.
+            // If the window would shrink, it leaves after the application has read.
             let (not_less, pressed) = self.window.would_not_shrink();
             if pressed {
                 linux.window_is_pressed();
@@ -103,7 +103,7 @@ impl Receiver {
         }
     }
 
-    /// Hold an acknowledgement of out-of-order data back for a moment, or send it.
+    /// Compress an acknowledgement of out-of-order data, or send it.
     fn compress(&mut self, srtt: Duration, now: Time) {
         let rtt = self.window.rtt().min(srtt);
         let other = self.acks.linux().map_or(Time::NEVER, |linux| linux.timer());
@@ -114,7 +114,7 @@ impl Receiver {
         }
     }
 
-    /// The application has read: what waited for that leaves.
+    /// The application has read: send an acknowledgement that waited for it.
     pub(super) fn acknowledge_reading(&mut self) {
         let unacknowledged = self.rcv_nxt - self.window.acknowledged();
         let emptied = self.out_of_order.is_empty() && self.unread() == 0;

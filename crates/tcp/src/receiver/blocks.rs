@@ -1,12 +1,12 @@
-//! The SACK blocks of acknowledgements: a duplicate, then what is out of order, the range that changed
-//! last first (RFC 2018 section 4, RFC 2883).
+//! SACK blocks of acknowledgements: a D-SACK, then out-of-order ranges, most recent first (RFC 2018
+//! section 4, RFC 2883).
 
 use super::Receiver;
 use crate::ack_compression::AckCompression;
 use crate::ranges::Range;
 use crate::segment::MAX_SACK_BLOCKS;
 
-/// Blocks that an acknowledgement is sure to have room for beside a duplicate's
+/// Blocks that fit beside a D-SACK
 /// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
@@ -16,7 +16,7 @@ impl Receiver {
         !self.recent.is_empty() || self.duplicate.pending().is_some()
     }
 
-    /// Blocks to report: a duplicate, then what is out of order, most recent first.
+    /// Blocks to report: a D-SACK, then out-of-order ranges, most recent first.
     pub fn sack_ranges(&self) -> impl Iterator<Item = Range> {
         self.duplicate
             .pending()
@@ -25,15 +25,15 @@ impl Receiver {
             .take(self.max_sack_blocks)
     }
 
-    /// `range` arrived and is now part of `merged`, which comes first from now on. If what is held
-    /// back would no longer have room for everything, it leaves before that: returns whether so.
+    /// `range` arrived, and `merged` contains it and moves to the front. A compressed acknowledgement
+    /// without room for all blocks leaves first; returns whether it does.
     pub(super) fn report(&mut self, range: Range, merged: Range) -> bool {
         if let Some(earlier) = self.next_recent.take() {
             self.put_first(earlier);
         }
         let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
         let merged = if self.is_ns3 {
-            // `UpdateSackList`: what was listed once and has been forgotten is not listed again.
+            // `UpdateSackList`: a forgotten block is not listed again.
             let listed = self.recent.iter().filter(|listed| touches(listed));
             listed.fold(range, |all, listed| Range {
                 start: all.start.min(listed.start),
