@@ -8,7 +8,7 @@ const SUB_BITS: u32 = 5;
 /// Counts of durations in bins that grow with the duration.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Empty until the first value: most links are never asked.
+    /// Empty until the first value.
     counts: Vec<u64>,
     total: u64,
 }
@@ -25,7 +25,7 @@ impl Histogram {
         self.total += 1;
     }
 
-    /// Count the first in a bin beyond those there are.
+    /// Count a value beyond the last bin.
     #[inline(never)]
     fn grow(&mut self, bin: usize) {
         // A power of two: it grows a few times at most, and is no longer than its values are.

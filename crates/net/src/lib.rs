@@ -1,8 +1,7 @@
 //! The network: packets wait in a queue, are serialised at a rate, may be lost, and arrive.
 //!
-//! A [`Link`] is queue discipline → rate → loss → propagation. It decides at once what becomes of a
-//! packet that is offered to it, and when it arrives. A [`wlan::Cell`] is a medium that stations
-//! share.
+//! A [`Link`] is queue discipline → rate → loss → propagation, and decides a packet's fate and arrival
+//! when the packet is offered. A [`wlan::Cell`] is a medium shared by stations.
 
 pub mod datagrams;
 mod delay;

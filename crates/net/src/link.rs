@@ -1,8 +1,7 @@
 //! One direction of a link: queue → rate → loss → propagation.
 //!
-//! The disciplines here decide when a packet arrives, and the queue is first in, first out. So
-//! the moment a packet is admitted its departure and arrival are known: the link says when the
-//! packet will be at its far end, and whoever asked keeps the packet until then.
+//! Its disciplines decide on arrival, and the queue is first in, first out. An admitted packet's
+//! arrival is therefore known at once: the link returns the time, and the caller keeps the packet.
 
 use std::collections::VecDeque;
 
@@ -31,7 +30,7 @@ pub struct LinkConfig {
     pub timing: Timing,
 }
 
-/// The part of the run in which a link's statistics count.
+/// The measuring window of a link's statistics.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Start, included.
@@ -52,8 +51,7 @@ impl Window {
     }
 }
 
-/// Counters of one direction of a link: every packet offered is dropped, lost or taken to the far
-/// end.
+/// Counters of one direction of a link: every packet offered is dropped, lost or delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkTotals {
     /// Packets offered by the node before it.
@@ -62,12 +60,11 @@ pub struct LinkTotals {
     pub dropped: u64,
     /// Packets lost on the wire, counted when they enter the link.
     pub lost: u64,
-    /// Packets that got a congestion mark from the queue.
+    /// Packets marked by the queue.
     pub marked: u64,
-    /// Copies of packets that the wire has made.
+    /// Copies made by the wire.
     pub copies: u64,
-    /// Bytes whose transmission has begun, framing included; not counted on links that nobody
-    /// watches.
+    /// Bytes whose transmission has begun, framing included; counted on watched links.
     pub transmitted_bytes: u64,
 }
 
@@ -89,14 +86,14 @@ pub struct LinkFigures {
     pub sojourn: Histogram,
 }
 
-/// What becomes of a packet given to a link.
+/// Fate of a packet offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It is at the far end at this time, which is never earlier than that of the packet before.
+    /// Arrives at the far end at this time, no earlier than the packet before it.
     Arrives(Time),
     /// Dropped by the queue.
     Dropped,
-    /// Taken, but it will be lost on the wire.
+    /// Admitted, but lost on the wire.
     Lost,
 }
 
@@ -116,18 +113,18 @@ pub struct Link {
     delay: Duration,
     frame_overhead: u32,
     offered: u64,
-    /// None where nothing is ever dropped, marked or lost and nobody asks about the queue. Kept
-    /// apart: a network of many hosts has many links that need only what stands above.
+    /// None where nothing is dropped, marked, lost or watched. Boxed, because most links of a large
+    /// network need only the fields above.
     entrance: Option<Box<Entrance>>,
 }
 
-/// What happens to packets before their transmission, and what is known about it.
+/// Queue, loss and statistics of a link.
 #[derive(Clone, Debug)]
 struct Entrance {
     queue: Queue,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
-    /// Size of the packet that began its transmission last.
+    /// Size of the last packet that began transmission.
     transmitting_bytes: u32,
     timing: Timing,
     loss_probability: f64,
@@ -186,8 +183,7 @@ impl Link {
         }
     }
 
-    /// Offer `packet` at time `at`, which is never earlier than the offer before. The packet may
-    /// get a congestion mark.
+    /// Offer `packet` at time `at`, no earlier than the last offer. The queue may mark the packet.
     #[inline(always)]
     pub fn offer(&mut self, packet: &mut impl Packet, at: Time) -> Offer {
         self.offered += 1;
@@ -207,8 +203,8 @@ impl Link {
         Offer::Arrives(self.free_at + self.delay)
     }
 
-    /// Packets and bytes waiting at `now`, the one in transmission not counted; zero where no
-    /// queue is kept because nobody watches it.
+    /// Packets and bytes waiting at `now`, without the one in transmission; zero on links without a
+    /// queue.
     pub fn backlog(&mut self, now: Time) -> (u64, u64) {
         self.entrance.as_mut().map_or((0, 0), |entrance| {
             entrance.advance(now);
@@ -280,8 +276,8 @@ impl Entrance {
         }
     }
 
-    /// An admitted packet of `bytes`, here `at`, is transmitted from `starts` to `ends`. Returns
-    /// whether it will be lost.
+    /// An admitted packet, offered `at`, is transmitted from `starts` to `ends`. Returns whether it is
+    /// lost.
     #[inline(always)]
     fn pass(&mut self, bytes: u32, at: Time, starts: Time, ends: Time) -> bool {
         let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
@@ -304,7 +300,7 @@ impl Entrance {
         lost
     }
 
-    /// Move the packets whose transmission has begun by `now` out of the queue.
+    /// Remove packets from the queue whose transmission began by `now`.
     #[inline(always)]
     fn advance(&mut self, now: Time) {
         while let Some(next) = self.waiting.front().copied() {

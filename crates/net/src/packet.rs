@@ -1,4 +1,4 @@
-//! What a network needs to know of a packet.
+//! The network's view of a packet.
 
 /// The ECN field of an IP packet (RFC 3168 section 5, RFC 8311).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,19 +31,17 @@ pub trait Packet {
     /// Mark the packet as having met congestion (RFC 3168 CE).
     fn mark_congestion(&mut self);
 
-    /// What tells it from packets of other flows, as a five-tuple would: one number for each
-    /// direction of each connection.
+    /// Flow number, in place of a five-tuple: one for each direction of each connection.
     fn flow(&self) -> u32 {
         0
     }
 
-    /// Whether it carries data, and is not only an acknowledgement or the like.
+    /// Whether it carries data.
     fn carries_data(&self) -> bool {
         true
     }
 
-    /// Its precedence, 0 to 7, as the upper three bits of the DS field say it (RFC 2474 section
-    /// 4.2.2): 0 unless its application asked for more.
+    /// Precedence, 0 to 7: the upper three bits of the DS field (RFC 2474 section 4.2.2), by default 0.
     fn precedence(&self) -> u8 {
         0
     }

@@ -1,9 +1,7 @@
-//! One direction of a link that needs to be asked when packets leave: its queue decides then which
-//! one does, or its rate changes.
+//! One direction of a link whose queue decides on departure, or whose rate varies.
 //!
-//! A [`crate::Link`] knows at once when a packet will arrive. A port does not: it has one event at a
-//! time, the end of a transmission or the moment from which its queue gives again, and whoever owns
-//! it calls [`Port::wake`] then.
+//! A [`crate::Link`] knows a packet's arrival at once. A port has one event at a time, the end of a
+//! transmission or the end of a shaper's wait; its owner then calls [`Port::wake`].
 
 use std::fmt;
 
@@ -23,7 +21,7 @@ pub struct PortConfig {
     pub propagation: Propagation,
     /// Bytes of framing added to every packet.
     pub frame_overhead: u32,
-    /// What happens to packets after they were serialised.
+    /// Impairments after serialisation.
     pub wire: WireConfig,
     /// Whether figures over the measuring window are wanted.
     pub watched: bool,
@@ -34,18 +32,18 @@ pub struct PortConfig {
 pub struct Sent<P> {
     /// The packet.
     pub packet: P,
-    /// How it comes to the far end; nothing if it is lost on the wire.
+    /// Its arrival, unless it is lost on the wire.
     pub arrival: Option<Arrival>,
-    /// How a copy of it does, if the wire doubles it.
+    /// Arrival of a copy, if the wire duplicates it.
     pub copy: Option<Arrival>,
 }
 
-/// How a packet comes to the far end.
+/// Arrival at the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time.
     pub at: Time,
-    /// It is damaged, as its receiver will find.
+    /// Whether the packet is damaged.
     pub corrupted: bool,
 }
 
@@ -56,18 +54,18 @@ pub struct Port<P> {
     propagation: Propagation,
     frame_overhead: u32,
     watched: bool,
-    /// If it does anything.
+    /// Impairments, if any.
     wire: Option<Box<Wire>>,
     transmitting: Option<Queued<P>>,
     /// When the last transmission ended or ends.
     free_at: Time,
-    /// When it has to be woken.
+    /// Time of the next event.
     wake_at: Time,
     drops: Drops<P>,
     totals: LinkTotals,
     window: Window,
     figures: LinkFigures,
-    /// Until when the time that packets wait has been added up.
+    /// Waiting times are summed up to here.
     settled_at: Time,
 }
 
@@ -105,21 +103,20 @@ impl<P: Packet + Copy> Port<P> {
         }
     }
 
-    /// Draws losses that are replayed from ns-3 from a sequence that the link's other direction draws
-    /// from, too.
+    /// Draw losses replayed from ns-3 from a sequence shared with the link's other direction.
     pub fn share(&mut self, draws: &SharedDraws) {
         if let Some(wire) = &mut self.wire {
             wire.share(draws);
         }
     }
 
-    /// When it has to be woken; [`Time::NEVER`] if only a packet could.
+    /// Time of the next event, or [`Time::NEVER`].
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
 
-    /// Offer a packet. What is due before then has happened ([`Self::wake`]). Returns the time of the
-    /// next event if it is a new one. Then ask for [`Self::take_drops`].
+    /// Offer a packet, after all earlier events ([`Self::wake`]). Returns the time of a new next event.
+    /// Call [`Self::take_drops`] afterwards.
     pub fn offer(&mut self, packet: P, now: Time) -> Option<Time> {
         debug_assert!(now <= self.wake_at && self.drops.packets.is_empty());
         self.settle(now);
@@ -136,8 +133,8 @@ impl<P: Packet + Copy> Port<P> {
         wakes
     }
 
-    /// What was due at `now` happens: a transmission ends, and the next begins. Returns the packet
-    /// that has been transmitted, if there is one. Then ask for [`Self::take_drops`].
+    /// Handle the event at `now`: a transmission ends, and the next begins. Returns the transmitted
+    /// packet, if any. Call [`Self::take_drops`] afterwards.
     pub fn wake(&mut self, now: Time) -> Option<Sent<P>> {
         if now < self.wake_at {
             return None;
@@ -150,14 +147,13 @@ impl<P: Packet + Copy> Port<P> {
         sent
     }
 
-    /// The packets that were dropped since this was asked last.
+    /// Packets dropped since the last call.
     pub fn take_drops(&mut self) -> impl Iterator<Item = P> + '_ {
         self.drops.for_room = 0;
         self.drops.packets.drain(..).map(|queued| queued.packet)
     }
 
-    /// The line is free: take the next packet from the queue. Returns the time of the next event if
-    /// that is earlier than what was known.
+    /// Begin the next transmission. Returns the time of the next event if it changes.
     fn begin(&mut self, now: Time) -> Option<Time> {
         let at = match self.qdisc.dequeue(now, &mut self.drops) {
             Next::Empty => {
@@ -166,7 +162,7 @@ impl<P: Packet + Copy> Port<P> {
             }
             Next::NotBefore(at) => {
                 self.rate.rest(now);
-                // Time goes on whatever the queue says.
+                // Time must advance.
                 at.max(now + Duration::from_nanos(1))
             }
             Next::Packet(queued) => {
@@ -176,7 +172,7 @@ impl<P: Packet + Copy> Port<P> {
                 self.free_at
             }
         };
-        // What the queue said before counts no longer once a transmission has begun.
+        // A transmission replaces the queue's earlier event.
         let changes = self.transmitting.is_some() || at < self.wake_at;
         if changes {
             self.wake_at = at;
@@ -195,7 +191,7 @@ impl<P: Packet + Copy> Port<P> {
         }
     }
 
-    /// The last bit of a packet has left: what the wire does to it.
+    /// Apply the wire's impairments to a transmitted packet.
     fn send(&mut self, queued: Queued<P>, now: Time) -> Sent<P> {
         let packet = queued.packet;
         let fate = if self.rate.cuts() {
@@ -226,7 +222,7 @@ impl<P: Packet + Copy> Port<P> {
         self.figures.dropped += if self.window.contains(now) { dropped } else { 0 };
     }
 
-    /// Add up the time that packets have waited until now.
+    /// Sum waiting times up to now.
     fn settle(&mut self, now: Time) {
         if self.watched {
             let waiting = u128::from(self.qdisc.waiting().packets);
@@ -236,13 +232,13 @@ impl<P: Packet + Copy> Port<P> {
         }
     }
 
-    /// Packets and bytes waiting, the one in transmission not counted.
+    /// Packets and bytes waiting, without the one in transmission.
     pub fn backlog(&self) -> (u64, u64) {
         let waiting = self.qdisc.waiting();
         (waiting.packets, waiting.bytes)
     }
 
-    /// Take out all packets that wait or are in transmission, at the end of a run.
+    /// Remove all packets at the end of a run.
     pub fn drain(&mut self, now: Time) -> Vec<P> {
         self.settle(now);
         let mut packets: Vec<P> = self.transmitting.take().iter().map(|q| q.packet).collect();

@@ -1,8 +1,7 @@
-//! Queue disciplines: which packet leaves next, and which never do.
+//! Queue disciplines of ports.
 //!
-//! A discipline is asked twice about each packet: when it arrives and when the line is free. It
-//! may drop or mark it either time. A [`Qdisc`] does not know the line behind it: whoever has both
-//! asks for the next packet when the transmission before has ended.
+//! A discipline may drop or mark a packet on arrival and on departure. A [`Qdisc`] does not know its
+//! line: the owner of both takes the next packet when a transmission ends.
 
 mod buckets;
 mod cobalt;
@@ -52,7 +51,7 @@ pub use token_bucket::{ShaperQueue, TokenBucket, TokenBucketConfig};
 pub struct Queued<P> {
     /// The packet.
     pub packet: P,
-    /// Bytes that it takes up, framing included.
+    /// Its bytes, framing included.
     pub bytes: u32,
     /// When it arrived.
     pub arrived: Time,
@@ -69,17 +68,17 @@ impl<P: Packet> Queued<P> {
     }
 }
 
-/// What is behind the queue when a packet arrives.
+/// State of the line when a packet arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// Bytes of the packet in transmission, zero if there is none.
     pub transmitting_bytes: u32,
-    /// When it last ran out of work, if it is idle.
+    /// Start of the idle period, if the line is idle.
     pub idle_since: Option<Time>,
 }
 
 impl Line {
-    /// What a packet of so many bytes finds if this is behind what waits.
+    /// The backlog that an arriving packet of `bytes` finds.
     pub(crate) fn backlog(&self, waiting: Waiting, arriving_bytes: u32) -> Backlog {
         Backlog {
             packets: waiting.packets,
@@ -91,12 +90,12 @@ impl Line {
     }
 }
 
-/// Packets that a queue discipline has dropped, until someone clears them away.
+/// Packets dropped by a discipline and not yet taken.
 #[derive(Clone, Debug)]
 pub struct Drops<P> {
-    /// They.
+    /// The dropped packets.
     pub packets: Vec<Queued<P>>,
-    /// How many of them because the queue was full.
+    /// Drops because the queue was full.
     pub for_room: u64,
 }
 
@@ -118,25 +117,25 @@ impl<P> Drops<P> {
         self.for_room += 1;
     }
 
-    /// Forget them.
+    /// Clear.
     pub fn clear(&mut self) {
         self.packets.clear();
         self.for_room = 0;
     }
 }
 
-/// What a queue gives to a free line.
+/// Answer of a queue to a free line.
 #[derive(Clone, Copy, Debug)]
 pub enum Next<P> {
     /// This packet.
     Packet(Queued<P>),
-    /// Nothing yet although it is not empty, but perhaps at this time (a shaper).
+    /// No packet before this time (a shaper).
     NotBefore(Time),
-    /// It is empty.
+    /// The queue is empty.
     Empty,
 }
 
-/// What waits in a queue.
+/// Contents of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// Packets.
@@ -145,16 +144,16 @@ pub struct Waiting {
     pub bytes: u64,
 }
 
-/// A queue discipline. Every packet given to `enqueue` comes back once: from `dequeue`, or among
-/// `drops`, or it still waits. Times never go back.
+/// A queue discipline. Every packet given to `enqueue` leaves once, from `dequeue` or in `drops`. Times
+/// never decrease.
 pub trait Qdisc<P: Packet>: std::fmt::Debug + Send {
     /// A packet arrives and finds `line`.
     fn enqueue(&mut self, packet: Queued<P>, line: &Line, now: Time, drops: &mut Drops<P>);
 
-    /// The line is free. It is asked whenever a transmission ends, and hears if nothing waits:
-    /// controllers learn from that too.
+    /// The line is free. Called after every transmission, also with an empty queue: controllers use
+    /// that.
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Next<P>;
 
-    /// What waits.
+    /// Its contents.
     fn waiting(&self) -> Waiting;
 }

@@ -1,4 +1,4 @@
-//! Queue disciplines that decide on arrival: what is admitted, marked or dropped.
+//! Queue disciplines of links: each packet is admitted, marked or dropped on arrival.
 
 use fairway_units::Time;
 use fairway_units::random::Stream;
@@ -19,7 +19,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether one more packet still fits behind those inside.
+    /// Whether one more packet fits.
     pub fn admits(self, inside: &Backlog) -> bool {
         match self {
             Limit::Unlimited => true,
@@ -34,7 +34,7 @@ impl Limit {
     }
 }
 
-/// What an arriving packet finds.
+/// State of the queue at an arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets waiting.
@@ -45,11 +45,11 @@ pub struct Backlog {
     pub transmitting_bytes: u64,
     /// Bytes of the arriving packet.
     pub arriving_bytes: u64,
-    /// When the link last ran out of work, if it is idle.
+    /// Start of the idle period, if the link is idle.
     pub idle_since: Option<Time>,
 }
 
-/// What becomes of an arriving packet.
+/// Decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// It joins the queue.
@@ -60,7 +60,7 @@ pub enum Admission {
     Drop,
 }
 
-/// Which discipline, with its parameters.
+/// A discipline with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
     /// First in, first out, arrivals beyond the limit dropped.

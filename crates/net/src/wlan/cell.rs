@@ -1,4 +1,4 @@
-//! The medium: who transmits next, and what becomes of it.
+//! The medium: accesses, collisions and exchanges.
 //!
 //! A node whose slots are over transmits. Others whose slots end less than a slot later cannot have
 //! noticed: that is what the length of a slot means (IEEE 802.11-2016 10.3.7), and all these
@@ -16,16 +16,16 @@ use super::node::Node;
 use super::packet::{ACCESS_POINT, Addressed, Arrival, NodeId, Outcome};
 use crate::{Packet, Qdisc, Queued, Window};
 
-/// What is in the air.
+/// Stage of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Nothing.
     Idle,
-    /// Frames that began when slots were over: data or RTS, of one node if all goes well.
+    /// First frames, data or RTS; several nodes' collide.
     Access,
     /// The answer to an RTS.
     Cts,
-    /// The frame that an RTS has announced.
+    /// The data frame after RTS and CTS.
     Data,
     /// The acknowledgement.
     Ack,
@@ -47,8 +47,7 @@ struct Waits {
     others: Duration,
 }
 
-/// A WLAN cell. Packets offered to it come back once: as arrivals, drops or losses, or they still
-/// wait.
+/// A WLAN cell. Every packet offered leaves once: as an arrival, drop or loss.
 #[derive(Debug)]
 pub struct Cell<P> {
     phy: Phy,
@@ -56,7 +55,7 @@ pub struct Cell<P> {
     stations: Vec<StationConfig>,
     /// The access point, and then the stations.
     pub(super) nodes: Vec<Node<P>>,
-    /// What decides over errors between each station and the access point.
+    /// Error processes between each station and the access point.
     errors: Vec<Stream>,
     stage: Stage,
     /// When the stage ends.
@@ -64,7 +63,7 @@ pub struct Cell<P> {
     /// When the access began.
     began: Time,
     senders: Vec<Sender>,
-    /// When a queue has to be asked again.
+    /// Time of the next queue event.
     wakes: Time,
     pub(super) totals: CellTotals,
     pub(super) measured: Measured,
@@ -128,12 +127,12 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         }
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next_event(&self) -> Time {
         self.stage_ends.min(self.wakes)
     }
 
-    /// Let happen what happens `now`, which is [`Self::next_event`].
+    /// Handle the event at `now`, which is [`Self::next_event`].
     pub fn handle(&mut self, now: Time, out: &mut Outcome<P>) {
         self.note_edges(now);
         if self.wakes <= now {
@@ -151,7 +150,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         }
     }
 
-    /// Ask queues that had nothing to give before `now`.
+    /// Ask queues whose wait is over.
     fn wake(&mut self, now: Time, out: &mut Outcome<P>) {
         for index in 0..self.nodes.len() {
             if self.nodes[index].wakes <= now && self.pull(index, now, out) {
@@ -161,7 +160,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.wakes = self.nodes.iter().map(|node| node.wakes).min().unwrap_or(Time::NEVER);
     }
 
-    /// Makes a node's next packet its frame to send.
+    /// Take a node's next packet as its current frame.
     fn pull(&mut self, index: usize, now: Time, out: &mut Outcome<P>) -> bool {
         let node = &mut self.nodes[index];
         let pulled = node.pull(now, &mut out.drops);
@@ -169,7 +168,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         pulled
     }
 
-    /// A node that had nothing to send has something.
+    /// An idle node has a frame.
     fn contend(&mut self, index: usize, now: Time) {
         let slot = self.phy.slot;
         let node = &mut self.nodes[index];
@@ -224,7 +223,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
             let waits = Waits {
                 sender: self.phy.response_timeout + self.phy.difs,
                 receiver: self.phy.eifs,
-                // 10.3.2.4: who has heard an RTS but nothing after it is free again.
+                // 10.3.2.4: the allocation of an RTS ends without a CTS.
                 others: self.phy.sifs * 2 + cts + self.phy.rx_start_delay + self.phy.slot * 2,
             };
             return self.fail(now, waits, true, out);
@@ -240,8 +239,8 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
             node.wait(now, self.phy.eifs, self.phy.difs);
         }
         for sender in &self.senders {
-            // Those who transmit do not hear the others. They wait until a response is overdue, and
-            // then as all do (so in ns-2's mac-802_11.cc and ns-3's channel-access-manager.cc, too).
+            // Transmitting nodes do not hear the others: they wait for the timeout, then as all do (also
+            // in ns-2's mac-802_11.cc and ns-3's channel-access-manager.cc).
             let overdue = (sender.ends + self.phy.response_timeout).max(now);
             let node = &mut self.nodes[sender.node];
             node.totals.collisions += 1;
@@ -302,7 +301,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.become_idle(now, out);
     }
 
-    /// What is waited for after a response that its receiver, the sender, could not read.
+    /// Wait after a response that the sender could not read.
     fn waits_after_response(&self) -> Waits {
         Waits { sender: self.phy.eifs, receiver: self.phy.difs, others: self.phy.difs }
     }
@@ -323,7 +322,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.become_idle(now, out);
     }
 
-    /// An exchange is over: its senders go on to their next packets, if they are done with these.
+    /// An exchange is over: senders whose frames are done take their next packets.
     fn become_idle(&mut self, now: Time, out: &mut Outcome<P>) {
         self.totals.busy += now.since(self.began);
         self.measured.exchange(self.began, now, self.senders.len() > 1);

@@ -1,4 +1,4 @@
-//! What a cell is made of.
+//! Configuration of a cell.
 
 use fairway_phy::{OVERHEAD_BYTES, Phy, Preamble};
 use fairway_units::{Duration, Rate};
@@ -19,18 +19,17 @@ pub struct CellConfig {
 pub struct MacConfig {
     /// Bytes added to every packet.
     pub overhead_bytes: u32,
-    /// Frames of more bytes than this, overhead included, are announced by RTS and CTS.
+    /// Frames above this size, overhead included, use RTS and CTS.
     pub rts_threshold: u32,
     /// Failures after which a frame up to the threshold, or an RTS, is given up.
     pub short_retry_limit: u32,
     /// Failures after which a longer frame is given up.
     pub long_retry_limit: u32,
-    /// What goes before every frame that no RTS announces: a CTS that its sender addresses to
-    /// itself, and the SIFS behind it (10.3.2.12). It protects 802.11g from stations that know
-    /// 802.11b alone.
+    /// CTS-to-self and SIFS before every frame without RTS (10.3.2.12), which protects 802.11g from
+    /// 802.11b stations.
     pub cts_to_self: Option<Duration>,
-    /// Whether a transmission of others counts as one slot, as Bianchi's model has it; the
-    /// standard's stations count idle slots alone.
+    /// Whether another's transmission counts as one slot, as in Bianchi's model; in the standard only
+    /// idle slots count.
     pub busy_takes_slot: bool,
 }
 
@@ -48,7 +47,7 @@ impl Default for MacConfig {
     }
 }
 
-/// A station, and how it and the access point hear each other.
+/// A station and its channel to the access point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationConfig {
     /// Rate of data frames from it and to it.

@@ -1,4 +1,4 @@
-//! What is counted in a cell.
+//! Counters and figures of a cell.
 
 use fairway_units::{Duration, Time};
 
@@ -8,28 +8,28 @@ use crate::Window;
 /// or waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTotals {
-    /// Packets that it was given to send.
+    /// Packets offered.
     pub offered: u64,
-    /// Packets that its queue dropped.
+    /// Packets dropped by the queue.
     pub dropped: u64,
-    /// Packets that it gave up after too many retries, and that had not been received.
+    /// Packets given up after too many retries, and not received.
     pub lost: u64,
-    /// Packets of its own that have been received.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Times that it won the medium and began to transmit, alone or not.
+    /// Accesses to the medium, with or without collision.
     pub accesses: u64,
     /// Accesses in which others transmitted too.
     pub collisions: u64,
     /// Accesses that failed because a frame could not be read.
     pub errors: u64,
-    /// Frames that it gave up, received or not.
+    /// Frames given up, received or not.
     pub given_up: u64,
-    /// Frames that were received once more, because an acknowledgement was not.
+    /// Duplicate frames received, after a lost acknowledgement.
     pub duplicates: u64,
 }
 
 impl NodeTotals {
-    /// What was counted after `earlier`.
+    /// The difference from `earlier`.
     fn since(&self, earlier: &NodeTotals) -> NodeTotals {
         NodeTotals {
             offered: self.offered - earlier.offered,
@@ -69,13 +69,13 @@ pub struct CellFigures {
     pub nodes: Vec<NodeTotals>,
 }
 
-/// What is known about the measuring window.
+/// State of the measuring window.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     window: Window,
-    /// The edge of the window that comes next.
+    /// The next edge of the window.
     next_edge: Time,
-    /// Counters of the nodes at its edges, as far as it has come to them.
+    /// Counters of the nodes at the edges passed so far.
     at_edges: Vec<Vec<NodeTotals>>,
     busy_nanos: u64,
     collided_nanos: u64,
@@ -92,8 +92,8 @@ impl Measured {
         }
     }
 
-    /// Something will change `now`: whether an edge of the window has passed, so that
-    /// [`Self::pass_edges`] has to know how things were.
+    /// Whether an edge of the window has passed, so that [`Self::pass_edges`] must be called before a
+    /// change `now`.
     pub(super) fn is_at_edge(&self, now: Time) -> bool {
         now >= self.next_edge
     }
@@ -112,7 +112,7 @@ impl Measured {
         self.collided_nanos += if collided { nanos } else { 0 };
     }
 
-    /// The figures, where the counters are `now` what they are.
+    /// The figures, with the present counters.
     pub(super) fn figures(&self, now: &[NodeTotals]) -> CellFigures {
         let none = vec![NodeTotals::default(); now.len()];
         let nodes = match &self.at_edges[..] {

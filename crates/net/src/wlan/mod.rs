@@ -2,8 +2,7 @@
 //! its stations.
 //!
 //! All stations hear each other, and all traffic passes the access point. A [`Cell`] knows the time
-//! of its next event and moves on when it is told; events are the beginnings and ends of frames,
-//! never single slots.
+//! of its next event; events are beginnings and ends of frames, never single slots.
 
 mod cell;
 mod config;

@@ -1,4 +1,4 @@
-//! The access point or a station: its queue, the frame that it is about to send, and its back-off.
+//! The access point or a station: its queue, current frame and back-off.
 
 use fairway_phy::Phy;
 use fairway_units::random::Stream;
@@ -9,7 +9,7 @@ use super::figures::NodeTotals;
 use super::packet::{Addressed, Outcome};
 use crate::{Drops, Ecn, Line, LinkFigures, LinkTotals, Next, Packet, Qdisc, Queued, Window};
 
-/// The frame that a node is about to send, again and again until it is acknowledged.
+/// The current frame, retried until it is acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<P> {
     pub(super) packet: Queued<Addressed<P>>,
@@ -22,13 +22,13 @@ pub(super) struct Head<P> {
 pub(super) struct Node<P> {
     queue: Box<dyn Qdisc<Addressed<P>>>,
     pub(super) head: Option<Head<P>>,
-    /// When the queue has something if it has nothing before: the end of a shaper's wait.
+    /// End of a shaper's wait.
     pub(super) wakes: Time,
-    /// Slots left of a back-off; none if it is over or was not needed.
+    /// Slots left of the back-off, if any.
     backoff: Option<u32>,
-    /// When its slots are counted from, or if there are none, when it may transmit.
+    /// Start of the slot count; without slots, time of transmission.
     counts_from: Time,
-    /// Until when others have announced to transmit (network allocation vector, 10.3.2.4).
+    /// Network allocation vector (10.3.2.4).
     pub(super) reserved_until: Time,
     contention_window: u32,
     /// Failures of the frame, of those that count as short and as long.
@@ -41,7 +41,7 @@ pub(super) struct Node<P> {
     transmitted_bytes: u64,
     window: Window,
     pub(super) figures: LinkFigures,
-    /// Until when the time that packets wait has been added up.
+    /// Waiting times are summed up to here.
     settled_at: Time,
 }
 
@@ -91,8 +91,8 @@ impl<P: Packet + Copy> Node<P> {
         self.count_drops(drops.packets.len() - before, now);
     }
 
-    /// Makes the next packet of the queue the frame to send, if there is none. Returns whether
-    /// there is a new one.
+    /// Take the next packet from the queue as the current frame, if there is none. Returns whether it
+    /// did.
     pub(super) fn pull(&mut self, now: Time, drops: &mut Drops<Addressed<P>>) -> bool {
         if self.head.is_some() {
             return false;
@@ -112,7 +112,7 @@ impl<P: Packet + Copy> Node<P> {
                 }
                 self.head = Some(Head { packet, received: false });
             }
-            // Time goes on whatever the queue says.
+            // Time must advance.
             Next::NotBefore(at) => self.wakes = at.max(now + Duration::from_nanos(1)),
             Next::Empty => {}
         }
@@ -124,7 +124,7 @@ impl<P: Packet + Copy> Node<P> {
         self.figures.dropped += if self.window.contains(now) { packets as u64 } else { 0 };
     }
 
-    /// Adds up the time that packets have waited until now.
+    /// Sum waiting times up to now.
     pub(super) fn settle(&mut self, now: Time) {
         let waiting = u128::from(self.queue.waiting().packets);
         let nanos = u128::from(self.window.overlap(self.settled_at, now));
@@ -132,7 +132,7 @@ impl<P: Packet + Copy> Node<P> {
         self.settled_at = now;
     }
 
-    /// Its frame is received. Returns its packet, if it was not before.
+    /// The frame is received. Returns its packet, unless it is a duplicate.
     pub(super) fn receive(&mut self) -> Option<Addressed<P>> {
         let head = self.head.as_mut()?;
         if head.received {
@@ -145,7 +145,7 @@ impl<P: Packet + Copy> Node<P> {
         Some(head.packet.packet)
     }
 
-    /// An access of its own is over.
+    /// The node's own access is over.
     pub(super) fn end(&mut self, began: Time, now: Time) {
         self.figures.busy_nanos += self.window.overlap(began, now);
         if self.head.is_none() {
@@ -153,7 +153,7 @@ impl<P: Packet + Copy> Node<P> {
         }
     }
 
-    /// Counters, as a link has them: bytes are those of packets that were received.
+    /// Counters as of a link; bytes are those of received packets.
     pub(super) fn link_totals(&self) -> LinkTotals {
         LinkTotals {
             offered: self.totals.offered,
@@ -165,13 +165,13 @@ impl<P: Packet + Copy> Node<P> {
         }
     }
 
-    /// Packets and bytes that wait behind the frame to send.
+    /// Packets and bytes behind the current frame.
     pub(super) fn backlog(&self) -> (u64, u64) {
         let waiting = self.queue.waiting();
         (waiting.packets, waiting.bytes)
     }
 
-    /// Takes out all packets that have not been received, at the end of a run.
+    /// Remove all packets that have not been received, at the end of a run.
     pub(super) fn drain(&mut self, now: Time) -> Vec<P> {
         self.settle(now);
         let head = self.head.take().filter(|head| !head.received);
@@ -188,13 +188,13 @@ impl<P: Packet + Copy> Node<P> {
         packets
     }
 
-    /// Packets that wait, with the frame to send as long as it has not been received.
+    /// Waiting packets, with the current frame until it is received.
     pub(super) fn waiting(&self) -> u64 {
         let head = self.head.as_ref().is_some_and(|head| !head.received);
         self.queue.waiting().packets + u64::from(head)
     }
 
-    /// When it transmits if nobody else does before.
+    /// Time of transmission if the medium stays idle.
     pub(super) fn access_at(&self, slot: Duration) -> Time {
         match self.head {
             Some(_) => self.counts_from + slot * u64::from(self.backoff.unwrap_or(0)),
@@ -202,13 +202,12 @@ impl<P: Packet + Copy> Node<P> {
         }
     }
 
-    /// Whether it has no back-off to wait for, and would transmit now if the medium was idle.
+    /// Whether it would transmit now on an idle medium.
     pub(super) fn is_free(&self, now: Time) -> bool {
         self.backoff.is_none() && self.counts_from <= now
     }
 
-    /// A packet has become the frame to send while the medium is idle: it is sent as soon as the
-    /// medium has been idle for long enough, unless a back-off is not over yet (10.3.4.2).
+    /// A new frame while the medium is idle: sent after DIFS, or after a pending back-off (10.3.4.2).
     pub(super) fn contend_idle(&mut self, now: Time, slot: Duration) {
         if self.access_at(slot) <= now {
             self.backoff = None;
@@ -216,15 +215,14 @@ impl<P: Packet + Copy> Node<P> {
         }
     }
 
-    /// The same while the medium is busy: it has to back off.
+    /// A new frame while the medium is busy: back off.
     pub(super) fn contend_busy(&mut self) {
         if self.backoff.is_none() {
             self.draw();
         }
     }
 
-    /// Another node begins to transmit. Slots that have passed count; a back-off without a frame
-    /// may be over.
+    /// Another node begins to transmit. Elapsed slots count; a back-off without a frame may end.
     pub(super) fn freeze(&mut self, now: Time, slot: Duration, mac: &MacConfig) {
         let Some(slots) = self.backoff else {
             if self.head.is_some() {
@@ -247,8 +245,7 @@ impl<P: Packet + Copy> Node<P> {
         self.totals.accesses += 1;
     }
 
-    /// The medium is idle from `now`; slots are counted from `wait` later, but not before what others have
-    /// announced is over.
+    /// The medium is idle from `now`; slots are counted after `wait` and the allocation vector.
     pub(super) fn wait(&mut self, now: Time, wait: Duration, difs: Duration) {
         self.counts_from = now + wait;
         if self.reserved_until > now {
@@ -256,8 +253,7 @@ impl<P: Packet + Copy> Node<P> {
         }
     }
 
-    /// It has no response to its frame, or to the RTS before. The frame is sent again, or given
-    /// up.
+    /// No response to the frame or its RTS: retry or give up.
     pub(super) fn fail(&mut self, short: bool, mac: &MacConfig, phy: &Phy, out: &mut Outcome<P>) {
         if short {
             self.short_retries += 1;
@@ -278,7 +274,7 @@ impl<P: Packet + Copy> Node<P> {
         self.finish(phy);
     }
 
-    /// Done with a frame: a back-off follows, whether there is another or not (10.3.4.3).
+    /// The frame is done: a back-off follows in any case (10.3.4.3).
     pub(super) fn finish(&mut self, phy: &Phy) {
         self.head = None;
         self.short_retries = 0;

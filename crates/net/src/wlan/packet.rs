@@ -1,4 +1,4 @@
-//! Packets in a cell, between whom they go, and what becomes of them.
+//! Packets in a cell, their addresses and outcomes.
 
 use crate::{Drops, Ecn, Packet};
 
@@ -33,9 +33,9 @@ impl NodeId {
 /// A packet in a cell, with the station that sends or receives it.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressed<P> {
-    /// It.
+    /// The packet.
     pub packet: P,
-    /// The station; at the other end is the access point.
+    /// The station; the other end is the access point.
     pub station: u32,
 }
 
@@ -60,15 +60,15 @@ impl<P: Packet> Packet for Addressed<P> {
 /// A packet that has been received.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<P> {
-    /// It.
+    /// The packet.
     pub packet: P,
-    /// Who has sent it.
+    /// Its sender.
     pub from: NodeId,
-    /// The station that it was sent by or to.
+    /// The station that sent or received it.
     pub station: u32,
 }
 
-/// What happened to packets, until someone clears it away.
+/// Outcomes of packets, until they are cleared.
 #[derive(Clone, Debug)]
 pub struct Outcome<P> {
     /// Received, now.
@@ -86,7 +86,7 @@ impl<P> Default for Outcome<P> {
 }
 
 impl<P> Outcome<P> {
-    /// Forget it.
+    /// Clear.
     pub fn clear(&mut self) {
         self.arrivals.clear();
         self.drops.clear();

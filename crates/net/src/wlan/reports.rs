@@ -1,4 +1,4 @@
-//! What a cell says about itself.
+//! Counters and figures of a cell, and its contents at the end of a run.
 
 use fairway_units::Time;
 
@@ -8,7 +8,7 @@ use super::packet::NodeId;
 use crate::{LinkFigures, LinkTotals, Packet};
 
 impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
-    /// Packets of a node that are not yet received: waiting, or about to be sent.
+    /// Packets of a node that are not yet received.
     pub fn waiting(&self, node: NodeId) -> u64 {
         self.nodes[node.index()].waiting()
     }
@@ -18,13 +18,13 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.nodes[node.index()].totals
     }
 
-    /// Counters of a node, as those of a link.
+    /// Counters of a node in the form of a link's.
     pub fn link_totals(&self, node: NodeId) -> LinkTotals {
         self.nodes[node.index()].link_totals()
     }
 
-    /// Figures of a node over the measuring window until [`Self::drain`], as those of a link: it is
-    /// busy from the beginnings of its accesses to the ends of their exchanges.
+    /// Figures of a node over the measuring window until [`Self::drain`], in the form of a link's: busy
+    /// from the beginning of each access to the end of its exchange.
     pub fn link_figures(&self, node: NodeId) -> &LinkFigures {
         &self.nodes[node.index()].figures
     }
@@ -44,7 +44,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.measured.figures(&self.all_totals())
     }
 
-    /// Take out all packets that have not been received, at the end of a run.
+    /// Remove all packets that have not been received, at the end of a run.
     pub fn drain(&mut self, now: Time) -> Vec<P> {
         self.note_edges(now);
         self.nodes.iter_mut().flat_map(|node| node.drain(now)).collect()
@@ -54,7 +54,7 @@ impl<P: Packet + Copy + std::fmt::Debug> Cell<P> {
         self.nodes.iter().map(|node| node.totals).collect()
     }
 
-    /// Something will change `now`: whatever was before the edges of the measuring window is noted.
+    /// Note the counters at an edge of the measuring window, before a change `now`.
     pub(super) fn note_edges(&mut self, now: Time) {
         if self.measured.is_at_edge(now) {
             self.measured.pass_edges(now, &self.all_totals());
