@@ -2,7 +2,7 @@
 
 mod script;
 
-use fairway_tcp::{DelayedAck, Stack};
+use fairway_tcp::DelayedAck;
 use fairway_units::Duration;
 use script::{Script, preset, rfc};
 
