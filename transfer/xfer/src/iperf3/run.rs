@@ -290,7 +290,7 @@ impl Flow<'_> {
         }
         if now >= self.heard_data.0 + self.test.silence {
             let seconds = self.test.silence.as_secs_f64();
-            return Err(self.channel.fails(format!("no data outcome for {seconds} s")));
+            return Err(self.channel.fails(format!("no data flowed for {seconds} s")));
         }
         Ok(())
     }

@@ -175,7 +175,7 @@ impl Stream {
                 Seen { bytes, tcp, ..Seen::default() }
             }
             Protocol::Udp => {
-                // While the totals is held no datagram is counted, so that bytes and packets agree.
+                // While the totals are locked no datagram is counted, so that bytes and packets agree.
                 let totals = self.totals();
                 let counts = &totals.datagrams.counts;
                 Seen {
