@@ -14,7 +14,7 @@ from fairway.plot.figures import PALETTE, TimeChart, inline, zoom
 Width = int | Literal["container"]
 
 #: Colours of the lines, Okabe and Ito's as in `fairway.plot.figures`.
-_BLUE, _ORANGE, _GREEN, _YELLOW, _RED = "#0072B2", "#E69F00", "#009E73", "#F0E442", "#D55E00"
+_BLUE, _ORANGE, _RED = "#0072B2", "#E69F00", "#D55E00"
 #: Phases of the window: their names in reports, their names for people and their bands.
 _PHASES = {
     "slow_start": ("slow start", "#009E73"),
@@ -235,9 +235,7 @@ def shares_over_time(report: Mapping[str, Any]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def shares(
-    report: Mapping[str, Any], *, width: int | Literal["container"] = 640, height: int = 200
-) -> alt.Chart:
+def shares(report: Mapping[str, Any], *, width: Width = 640, height: int = 200) -> alt.Chart:
     """Shares of the connections over time, one above the other."""
     data = shares_over_time(report)
     order = list(dict.fromkeys(_names(report["group"]).values()))
@@ -291,14 +289,10 @@ def _names(group: Mapping[str, Any]) -> dict[int, str]:
     }
 
 
-#: Okabe and Ito's colours, as in `fairway.plot.figures`.
-_BLUE, _RED = "#0072B2", "#D55E00"
-
-
 def delays(
     course: Sequence[Mapping[str, Any]],
     *,
-    width: int | Literal["container"] = 640,
+    width: Width = 640,
     height: int = 260,
 ) -> alt.LayerChart:
     """One-way delay over time: a band from least to longest, the mean, and marks at losses."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,13 +73,7 @@ class Area:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "flow": self.flow,
-            "area": self.area,
-            "noise": self.noise,
-            "tolerance": self.tolerance,
-            "verdict": self.verdict,
-        }
+        return {**asdict(self), "verdict": self.verdict}
 
 
 def curves(runs: Sequence[Run], flow: str, times: Floats) -> Curves | None:
