@@ -13,7 +13,7 @@ from typing import Any
 
 from fairway import _core
 from fairway.model.fluid import DropTail, Flows, Fluid, Red
-from fairway.study.reproduce import load_study
+from fairway.study.files import load_study
 
 STUDY = Path(__file__).resolve().parents[1] / "python" / "fairway" / "studies" / "fluid"
 COLUMNS = ("scenario", "cc", "window_packets", "windows_packets", "queue_packets", "dropped")
@@ -50,7 +50,7 @@ def _packets(text: str) -> float:
 
 def rows() -> list[dict[str, str]]:
     """The study's published numbers, as text with as many digits as the model is good for."""
-    study = load_study(STUDY)
+    study = load_study(STUDY).part
     found = []
     for name, scenario in study.scenarios.items():
         for cc in study.axes["flow.0.cc"]:

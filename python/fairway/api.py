@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fairway.compare.fidelity.run import Fidelity
     from fairway.compare.gallery.run import Gallery, Portrait
     from fairway.study.all import All
-    from fairway.study.parts import WholeReproduction
     from fairway.study.reproduce import Reproduction
 
 
@@ -51,7 +50,7 @@ def reproduce(
     dask: str | None = None,
     allow_python: bool = False,
     quiet: bool = True,
-) -> Reproduction | WholeReproduction:
+) -> Reproduction:
     """Run a published study again and hold its numbers and claims against ours.
 
     Args:
@@ -67,19 +66,16 @@ def reproduce(
     Raises:
         fairway.InputError: If there is no such study, or its files are not as they should be.
     """
-    from fairway.study.model import Whole
-    from fairway.study.parts import reproduce_whole
-    from fairway.study.reproduce import find, reproduce_study
+    from fairway.study.files import find
+    from fairway.study.reproduce import reproduce_study
 
     with permitting(python=allow_python, backend=None if dask is None else "--dask"):
         study = find(key)
-        if isinstance(study, Whole):
-            return reproduce_whole(
-                study, out, only=parts, quick=quick, threads=threads, dask=dask, quiet=quiet
-            )
-        if parts:
+        if parts and not study.is_divided:
             raise InputError(f"{key}: has no parts; leave out --part")
-        return reproduce_study(study, out, quick=quick, threads=threads, dask=dask, quiet=quiet)
+        return reproduce_study(
+            study, out, only=parts, quick=quick, threads=threads, dask=dask, quiet=quiet
+        )
 
 
 def reproduce_all(
@@ -108,7 +104,7 @@ def reproduce_all(
     """
     from fairway.study.all import all_keys, reproduce_each
 
-    def one(key: str, directory: Path) -> Reproduction | WholeReproduction:
+    def one(key: str, directory: Path) -> Reproduction:
         return reproduce(key, directory, quick=quick, threads=threads, dask=dask, quiet=quiet)
 
     return reproduce_each(all_keys(every=every), out, one, quick=quick, quiet=quiet)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from fairway.study.reproduce import find
+from fairway.study.files import find
 
 #: The parts that are single runs, as the tables are.
 PARTS = ("tables", "rows")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fairway.errors import read_text
 from fairway.experiment.plan import MAX_BYTES
 from fairway.study.cells import Column, averaged
-from fairway.study.model import Study, Whole
+from fairway.study.model import Part, Study
 
 #: Where a study keeps what was published.
 PUBLISHED = "published"
@@ -30,12 +30,12 @@ class Place(NamedTuple):
     column: str
 
 
-def unused(study: Study | Whole) -> list[Place]:
+def unused(study: Study) -> list[Place]:
     """Numbers of the files in `published/` that no cell and no reference shows.
 
     A column that says which point a line is of counts as used, and so does text.
     """
-    parts = list(study.parts.values()) if isinstance(study, Whole) else [study]
+    parts = list(study.parts.values())
     used = {place for part in parts for place in _used(part)}
     keys = {key for part in parts for column in _columns(part) for key in _keys(part, column)}
     top = study.directory.resolve()
@@ -48,25 +48,25 @@ def unused(study: Study | Whole) -> list[Place]:
     ]
 
 
-def _columns(study: Study) -> list[Column]:
-    return [*study.compared, *study.references]
+def _columns(part: Part) -> list[Column]:
+    return [*part.compared, *part.references]
 
 
-def _keys(study: Study, column: Column) -> Iterator[tuple[Path, str]]:
+def _keys(part: Part, column: Column) -> Iterator[tuple[Path, str]]:
     """Columns of a file that say which point, or where in a figure, a line is."""
     for name in column.match.values():
         yield column.path, name
-    for figure in study.figures:
+    for figure in part.figures:
         for value in figure.values():
             if isinstance(value, str) and column.rows and value in column.rows[0]:
                 yield column.path, value
 
 
-def _used(study: Study) -> Iterator[Place]:
+def _used(part: Part) -> Iterator[Place]:
     """The numbers that the cells of a study show."""
-    points = list(study.points())
-    for compared in study.compared:
-        beside = [other for other in study.references if other.name == compared.name]
+    points = list(part.points())
+    for compared in part.compared:
+        beside = [other for other in part.references if other.name == compared.name]
         for point in points:
             if not compared.covers(point):
                 continue

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from fairway.errors import InputError
-from fairway.study.parts import cells_of, whole_findings
-from fairway.study.reproduce import find, measured_cells
+from fairway.study.data import cells_of, measured_cells
+from fairway.study.files import find
+from fairway.study.reproduce import findings
 from fairway.sweep.outcome import Outcome
 
 DIRECTORY = Path(str(files("fairway"))) / "studies" / "alrshah2009"
@@ -53,7 +54,7 @@ def by_scenario(study):
     points = [p for p in bench.plan(quick=True).points if p.axes["scenario"] == SCENARIO]
     outcomes = [outcome(p, p.repetition) for p in points]
     cells = cells_of({"bench": list(measured_cells(bench, outcomes))})
-    found = whole_findings(study, cells, {"linux": "no kernel here"})
+    found = findings(study, cells, {"linux": "no kernel here"})
     return {
         claim.id: next((f for at, f in one.by_value if at == {"scenario": SCENARIO}), one)
         for claim, one in zip(study.claims, found, strict=True)

@@ -5,7 +5,9 @@ import csv
 import pytest
 
 import fluid_study
-from fairway.study.reproduce import SCENARIO, find, reproduce_study
+from fairway.study.files import find
+from fairway.study.model import SCENARIO
+from fairway.study.reproduce import reproduce_study
 
 
 def test_published_is_what_the_model_says() -> None:

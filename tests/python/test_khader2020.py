@@ -8,8 +8,9 @@ import pytest
 
 import fairway
 from fairway.study.cells import expected_cells
-from fairway.study.parts import cells_of, whole_findings
-from fairway.study.reproduce import find, measured_cells
+from fairway.study.data import cells_of, measured_cells
+from fairway.study.files import find
+from fairway.study.reproduce import findings
 from fairway.sweep.outcome import Outcome
 from khader_cells import MONITOR, Printed, numbers
 
@@ -215,7 +216,7 @@ def test_claims_on_numbers_of_the_thesis(study):
     ]
     cells = cells_of({"errors": list(measured_cells(part, outcomes))})
     skipped = dict.fromkeys(set(study.parts) - {"errors"}, "not here")
-    verdicts = whole_findings(study, cells, skipped)
+    verdicts = findings(study, cells, skipped)
     found = {claim.id: one for claim, one in zip(study.claims, verdicts, strict=True)}
     # 20713.5 / 1660.08 = 12.5, / 5653.28 = 3.66, / 4698.02 = 4.41.
     assert found["k9"].verdict == "supported"

@@ -13,10 +13,8 @@ from fairway.errors import InputError
 from fairway.study.cells import Column
 from fairway.study.claims import Cell, Claim, check_test, judge, point_is_at, same
 from fairway.study.claims.cells import split
-from fairway.study.files import load
-from fairway.study.model import Whole
-from fairway.study.parts import cells_of
-from fairway.study.reproduce import expected_cells, find, keys
+from fairway.study.data import cells_of, expected_cells
+from fairway.study.files import find, keys, load_study
 from published_numbers import unused
 
 PAPERS = ("alrshah2009", "gelle2008", "khader2020", "prukpaiboon2012", "siddiqui2012")
@@ -51,7 +49,7 @@ every_study = pytest.mark.parametrize("key", keys())
 
 
 def parts_of(study):
-    return study.parts if isinstance(study, Whole) else {"": study}
+    return study.parts
 
 
 def expected_of(study) -> list[Cell]:
@@ -92,7 +90,9 @@ def test_what_is_not_shown_is_found(tmp_path):
     lines[1] += ",a word,0.5"
     table.write_text("\n".join([*lines, "bic,vegas,0.1,0.2"]) + "\n")
     found = [
-        (p.line, p.column) for p in unused(load(tmp_path / "copy")) if p.file.name == table.name
+        (p.line, p.column)
+        for p in unused(load_study(tmp_path / "copy"))
+        if p.file.name == table.name
     ]
     # Vegas is no flow of the study, and nothing shows the further column.
     last = len(lines) + 1
@@ -165,7 +165,7 @@ def test_another_published_number_turns_the_verdict_that_hangs_on_it(key, tmp_pa
     """Measured as published, every such test holds; with a number changed it does not."""
     directory = tmp_path / key
     shutil.copytree(find(key).directory, directory)
-    study = load(directory)
+    study = load_study(directory)
     every = expected_of(study)
     tests = list(held_tests(study))
     as_published = [
@@ -180,7 +180,8 @@ def test_another_published_number_turns_the_verdict_that_hangs_on_it(key, tmp_pa
         # Beyond any bound, whether of a share or of a difference.
         rewrite(source.column.path, source.index, source.name, repr(3 * old + 1e12))
     anew = {
-        (cell.part, cell.metric, repr(cell.point)): cell for cell in expected_of(load(directory))
+        (cell.part, cell.metric, repr(cell.point)): cell
+        for cell in expected_of(load_study(directory))
     }
     for (name, test), cells, finding in zip(tests, as_published, before, strict=True):
         beside = [anew[(cell.part, cell.metric, repr(cell.point))] for cell in cells]

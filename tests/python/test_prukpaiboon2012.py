@@ -8,8 +8,9 @@ import pytest
 
 import fairway
 from fairway.errors import InputError
-from fairway.study.parts import cells_of, whole_findings
-from fairway.study.reproduce import find, measured_cells
+from fairway.study.data import cells_of, measured_cells
+from fairway.study.files import find
+from fairway.study.reproduce import findings
 from fairway.sweep.outcome import Outcome
 
 KEY = "prukpaiboon2012"
@@ -38,7 +39,7 @@ def judged(part, summary_of, scenario):
     outcomes = [Outcome(point, summary_of(point), None) for point in points]
     cells = cells_of({part: list(measured_cells(one, outcomes))})
     skipped = {name: "not asked here" for name in study.parts if name != part}
-    found = whole_findings(study, cells, skipped)
+    found = findings(study, cells, skipped)
     return {
         claim.id: next((f for at, f in verdict.by_value if at == {"scenario": scenario}), verdict)
         for claim, verdict in zip(study.claims, found, strict=True)

@@ -7,7 +7,9 @@ import shutil
 import pytest
 
 from fairway.errors import InputError
-from fairway.study.reproduce import SCENARIO, find, load_study, reproduce_study
+from fairway.study.files import find, load_study
+from fairway.study.model import SCENARIO
+from fairway.study.reproduce import reproduce_study
 
 QUEUE = "topology.link.0.queue.kind"
 
@@ -37,10 +39,10 @@ def test_queues_hold_their_target(rfc7928):
 
 def test_the_whole_study_has_every_point():
     study = find("rfc7928")
-    points = list(study.points())
+    points = list(study.part.points())
     assert len(points) == 7 * 7
     assert points[0] == {SCENARIO: "steady", QUEUE: "droptail"}
-    plan = study.plan(quick=False)
+    plan = study.part.plan(quick=False)
     assert (len(plan.points), plan.axes) == (7 * 7 * 5, (SCENARIO, QUEUE))
     assert plan.points[-1].axes == {SCENARIO: "mixed", QUEUE: "dualpi2"}
     assert [flow["id"] for flow in plan.points[-1].experiment["flow"]] == [

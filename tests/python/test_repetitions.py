@@ -13,7 +13,9 @@ from fairway.compare.agree.run import comparison_plan
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.stats import mean_interval
-from fairway.study.reproduce import find, findings, measured_cells
+from fairway.study.data import measured_cells
+from fairway.study.files import find
+from fairway.study.reproduce import findings
 from fairway.sweep.repetitions import sentence
 from fairway.sweep.result import load_sweep
 from fairway.sweep.run import run_plan
@@ -162,10 +164,10 @@ def test_what_is_not_settled_decides_no_claim(tmp_path):
     for cc, verdict in (("bic", "supported"), ("htcp", "undecided")):
         write(tmp_path, STUDY, CLAIMS.replace("CC", cc), "cc,u\nbic,0.9\nhtcp,0.9\n")
         study = find(str(tmp_path))
-        assert study.repeats
-        planned = study.plan(quick=False)
+        assert study.part.repeats
+        planned = study.part.plan(quick=False)
         assert planned.until.metrics == ("utilisation",)
         sweep = run_plan(planned, ScriptedBackend(scattered))
-        cells = list(measured_cells(study, sweep.outcomes, sweep.stops))
+        cells = list(measured_cells(study.part, sweep.outcomes, sweep.stops))
         (found,) = findings(study, cells)
         assert found.verdict == verdict

@@ -7,9 +7,10 @@ import pytest
 
 from fairway.errors import InputError
 from fairway.study.claims import Cell, judge
+from fairway.study.data import PartResult
 from fairway.study.figures import response_charts
+from fairway.study.files import find, load_study
 from fairway.study.ratios import ratio_charts
-from fairway.study.reproduce import Reproduction, find, load_study
 from response_tables import (
     OTHERS,
     SCENARIOS,
@@ -102,7 +103,7 @@ def test_random_losses_of_the_study_are_those_of_the_module(name):
 
 
 def test_every_point_has_its_law():
-    study = find("response")
+    study = find("response").part
     points = list(study.points())
     assert len(points) == len(SCENARIOS) * 9 * 3
     assert list(study.scenarios) == list(SCENARIOS)
@@ -113,7 +114,7 @@ def test_every_point_has_its_law():
 
 
 def test_points_last_as_long_as_their_losses_take():
-    plan = find("response").plan(quick=True)
+    plan = find("response").part.plan(quick=True)
     # A periodic scenario is run once, a random one twice in the quick form, at 4·3 points.
     periodic = [scenario for scenario in SCENARIOS.values() if not scenario.is_random]
     runs = 12 * (len(periodic) + 2 * (len(SCENARIOS) - len(periodic)))
@@ -138,7 +139,7 @@ def test_claims_speak_of_the_whole_range_of_their_law():
     assert {SCENARIOS[name].law for name in of_laws} == {s.law for s in SCENARIOS.values()}
     for name, test in of_laws.items():
         assert test["at"].keys() == {"scenario", LOSS}
-        for point in study.points():
+        for point in study.part.points():
             if point["scenario"] == name:
                 said = answer(SCENARIOS[name], point[LOSS], point[DELAY])
                 assert said.in_range == (point[LOSS] in test["at"][LOSS]), point
@@ -161,7 +162,7 @@ def measured(study, factor):
 def test_verdicts_if_the_laws_were_measured():
     study = find("response")
     for factor, verdict in ((0.95, "supported"), (0.85, "refuted")):
-        cells = list(measured(study, factor))
+        cells = list(measured(study.part, factor))
         found = {c.id: judge(c, cells, cells).verdict for c in study.claims}
         assert {found[name] for name in found if name.endswith("-random")} == {verdict}
         # What is stated for periodic losses, and so has no window law beside it.
@@ -184,8 +185,10 @@ def test_a_reference_that_the_study_lacks(tmp_path):
 
 def test_the_figure_has_ratios_with_and_without_a_claim(tmp_path):
     study = find("response")
-    result = Reproduction(study, None, tuple(measured(study, 1.0)), (), None, tmp_path)
-    charts = ratio_charts(result, study.figures[0])
+    result = PartResult(
+        study.part, None, tuple(measured(study.part, 1.0)), None, tmp_path, study.claims
+    )
+    charts = ratio_charts(result, study.part.figures[0])
     assert list(charts) == list(SCENARIOS)
     spec = charts["reno periodic"].to_dict()
     marks = [layer["mark"]["type"] for layer in spec["layer"]]
@@ -200,8 +203,8 @@ def test_the_figure_has_ratios_with_and_without_a_claim(tmp_path):
 
 def test_windows_over_loss_have_lines_for_models_and_points_for_measurements(tmp_path):
     study = find("response")
-    cells = [cell for cell in measured(study, 1.0) if cell.point[DELAY] == "50 ms"]
-    result = Reproduction(study, None, tuple(cells), (), None, tmp_path)
+    cells = [cell for cell in measured(study.part, 1.0) if cell.point[DELAY] == "50 ms"]
+    result = PartResult(study.part, None, tuple(cells), None, tmp_path, study.claims)
     figure = {"kind": "response", "metric": WINDOW, "axis": LOSS, "panel": "scenario"}
     spec = response_charts(result, figure)["bic random"].to_dict()
     line, interval, point = spec["layer"]

@@ -12,8 +12,10 @@ from fairway.backends import backend
 from fairway.metrics.phases import epochs, of_series
 from fairway.model.wlan import Access, Flow, wlan
 from fairway.study.claims import Cell
-from fairway.study.parts import cells_of, whole_findings
-from fairway.study.reproduce import SCENARIO, find
+from fairway.study.data import cells_of
+from fairway.study.files import find
+from fairway.study.model import SCENARIO
+from fairway.study.reproduce import findings
 from fairway.sweep.run import run_plan
 from ns2_lte import RECORDED_S, SENDERS, WINDOWS, figures, phases, samples
 from wlan_cell import download_share
@@ -54,7 +56,7 @@ def cells(values_of):
 
 
 def verdicts(values_of):
-    found = whole_findings(STUDY, cells_of({"lte": cells(values_of)}), {"wlan": "not run here"})
+    found = findings(STUDY, cells_of({"lte": cells(values_of)}), {"wlan": "not run here"})
     return {claim.id: one.verdict for claim, one in zip(STUDY.claims, found, strict=True)}
 
 

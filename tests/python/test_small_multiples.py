@@ -10,7 +10,7 @@ import fairway
 from fairway.errors import InputError
 from fairway.plot.figures import metric_over_axis
 from fairway.study.figures import figure_section
-from fairway.study.reproduce import find
+from fairway.study.files import find
 from small_studies import compare, study_of, write
 
 FIGURE = """
@@ -34,7 +34,7 @@ def drawn(tmp_path, figure):
     study = study_of("Tiny", compare(), keys="repetitions = 1") + figure
     directory = write(tmp_path / "tiny", study, "", "cc,a\nbic,0\nhtcp,0\n")
     result = fairway.reproduce(str(directory), tmp_path / "out")
-    return figure_section(result, result.study.figures[0]).figures
+    return figure_section(result.parts[""], result.study.part.figures[0]).figures
 
 
 def lines(figure):

@@ -14,8 +14,9 @@ import fairway
 from conftest import command, summary_of
 from fairway.errors import InputError
 from fairway.experiment.plan import Point
-from fairway.study.parts import cells_of, whole_findings
-from fairway.study.reproduce import find, findings, keys, load_study, measured_cells
+from fairway.study.data import cells_of, measured_cells
+from fairway.study.files import find, keys, load_study
+from fairway.study.reproduce import findings
 from fairway.sweep import outcome
 from fairway.sweep.outcome import Outcome
 from small_studies import claim, compare, in_range, study_of, write
@@ -58,7 +59,7 @@ def study_dir(tmp_path: Path) -> Path:
 
 
 def scripted_outcomes(study, repetitions=1):
-    for point in study.plan(quick=False).points:
+    for point in study.part.plan(quick=False).points:
         goodputs = [3.0, 1.0] if point.axes["flow.0.cc"] == "bic" else [1.0, 1.0]
         for repetition in range(repetitions):
             repeated = Point(point.axes, repetition, point.experiment)
@@ -67,7 +68,7 @@ def scripted_outcomes(study, repetitions=1):
 
 
 def judged(study):
-    cells = list(measured_cells(study, list(scripted_outcomes(study))))
+    cells = list(measured_cells(study.part, list(scripted_outcomes(study))))
     return cells, findings(study, cells)
 
 
@@ -87,7 +88,7 @@ def test_another_published_value_turns_the_verdict(study_dir):
 
 def test_repetitions_give_intervals(study_dir):
     study = find(str(study_dir))
-    cells = list(measured_cells(study, list(scripted_outcomes(study, repetitions=3))))
+    cells = list(measured_cells(study.part, list(scripted_outcomes(study, repetitions=3))))
     assert all(c.ci_low < c.measured < c.ci_high for c in cells)
     assert all(len(c.values) == 3 for c in cells)
 
@@ -110,7 +111,7 @@ def test_a_run_is_read_once_for_all_metrics_and_let_go_before_the_next(
         return run
 
     monkeypatch.setattr(outcome, "load", counted)
-    cells = list(measured_cells(made.study, made.sweep.outcomes))
+    cells = list(measured_cells(made.study.part, made.sweep.outcomes))
     # Two metrics need the tables of the two runs, the asymmetry does not.
     assert most == [1, 1]
     assert [(cell.metric, cell.measured is not None) for cell in cells] == [
@@ -126,7 +127,7 @@ def test_wide_tables_other_units_and_numbers_as_text(study_dir):
     text = text.replace('match = { "flow.0.cc" = "cc" }', 'match = { "error" = "rate" }')
     (study_dir / "study.toml").write_text(text)
     (study_dir / "published" / "t.csv").write_text("rate,bic,htcp\n1.00E-03,2,3\n0.01,4,\n")
-    column = find(str(study_dir)).compared[0]
+    column = find(str(study_dir)).part.compared[0]
     assert column.at({"error": 1e-3, "flow.0.cc": "htcp"}) == 3000
     assert column.at({"error": 0.01, "flow.0.cc": "bic"}) == 4000
     assert column.at({"error": 0.01, "flow.0.cc": "htcp"}) is None
@@ -348,7 +349,7 @@ def gelle2008_verdicts(measured):
         ]
         cells[name] = list(measured_cells(part, outcomes))
     skipped = {"fast": "not asked here", "single": "not asked here"}
-    found = whole_findings(study, cells_of(cells), skipped)
+    found = findings(study, cells_of(cells), skipped)
     return {claim.id: finding for claim, finding in zip(study.claims, found, strict=True)}
 
 

@@ -74,7 +74,7 @@ def test_an_experiment_of_ones_own_with_axes_and_metrics():
     assert list(map(str, files)) == [
         "mine/experiment.toml", "mine/study.toml", "mine/claims.toml", "mine/published/values.csv",
     ]  # fmt: skip
-    assert study.axes == {
+    assert study.part.axes == {
         "flow.0.cc": ["bic", "htcp"],
         "topology.bottleneck.delay": ["10 ms", "20 ms"],
         "stack.sack": [True, False],
@@ -100,7 +100,7 @@ def test_an_experiment_of_ones_own_with_axes_and_metrics():
 def test_axes_of_the_experiments_own_sweep():
     Path("sweep.toml").write_text(SWEEP)
     study, _ = made(experiment=Path("sweep.toml"))
-    assert study.axes == {"flow.0.cc": ["bic", "htcp"]}
+    assert study.part.axes == {"flow.0.cc": ["bic", "htcp"]}
     assert study.claims[0].tests[0]["order"] == [["htcp"], ["bic"]]
 
 

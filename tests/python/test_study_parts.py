@@ -10,9 +10,9 @@ from conftest import command, summary_of
 from fairway.backends.linux import cache
 from fairway.errors import InputError
 from fairway.study.claims import Cell, Claim, judge
-from fairway.study.files import load
-from fairway.study.parts import cells_of, reproduce_whole, whole_findings
-from fairway.study.reproduce import load_study, measured_cells
+from fairway.study.data import cells_of, measured_cells
+from fairway.study.files import load_study
+from fairway.study.reproduce import findings, reproduce_study
 from fairway.sweep.outcome import Outcome
 from small_studies import claim, compare, in_range, study_of, write
 
@@ -68,7 +68,7 @@ def judged(study, goodputs, skipped):
                 for p in part.plan(quick=False).points
             ]
             parts[name] = list(measured_cells(part, outcomes))
-    return whole_findings(study, cells_of(parts), skipped)[0]
+    return findings(study, cells_of(parts), skipped)[0]
 
 
 # Goodputs of 3 and 1 are an asymmetry of 0.5; of 9 and 1 one of 0.8.
@@ -85,7 +85,7 @@ def judged(study, goodputs, skipped):
     ],
 )
 def test_each_test_is_judged_on_the_cells_of_its_part(whole_dir, equal, shared, skipped, verdict):
-    found = judged(load(whole_dir), {"equal": equal, "shared": shared}, skipped)
+    found = judged(load_study(whole_dir), {"equal": equal, "shared": shared}, skipped)
     assert found.verdict == verdict
     assert ("not run: no kernel" in found.reason) == bool(skipped)
     assert "shared: " in found.reason
@@ -95,7 +95,7 @@ def test_what_is_unknown_is_asked_in_each_part_that_knows_it(whole_dir):
     replaced(whole_dir / "claims.toml", 'where = "page 1"',
              'where = "page 1"\nunknown = ["flow.0.cc"]')  # fmt: skip
     replaced(whole_dir / "shared" / "study.toml", '["bic", "htcp"]', '["bic", "cubic"]')
-    found = judged(load(whole_dir), {"equal": [3, 1], "shared": [9, 1]}, {})
+    found = judged(load_study(whole_dir), {"equal": [3, 1], "shared": [9, 1]}, {})
     at = {tuple(at.values()): part.verdict for at, part in found.by_value}
     # bic is asked in both parts, the others in one; shared's asymmetry of bic is 0.8.
     assert at == {("bic",): "refuted", ("htcp",): "supported", ("cubic",): "supported"}
@@ -145,7 +145,7 @@ def test_a_wrong_whole_says_where(whole_dir, file, old, new, says):
     else:
         replaced(path, old, new)
     with pytest.raises(InputError, match=says):
-        load(whole_dir)
+        load_study(whole_dir)
 
 
 def test_a_study_without_parts_has_no_test_of_one(whole_dir):
@@ -184,44 +184,44 @@ def test_parts_from_end_to_end(whole_dir, tmp_path):
 
 
 def test_a_part_alone_is_an_ordinary_study(whole_dir):
-    part = load(whole_dir / "shared")
-    assert part.key == "two/shared"
-    assert part.claims == ()
-    assert part.compared[0].at({"flow.0.cc": "bic"}) == 0.51
+    study = load_study(whole_dir / "shared")
+    assert study.key == "two/shared"
+    assert study.claims == ()
+    assert study.part.compared[0].at({"flow.0.cc": "bic"}) == 0.51
 
 
 def test_the_quick_form_is_that_of_each_part(whole_dir, tmp_path):
-    result = reproduce_whole(load(whole_dir), tmp_path / "a", quick=True)
+    result = reproduce_study(load_study(whole_dir), tmp_path / "a", quick=True)
     assert {name: len(part.cells) for name, part in result.parts.items()} == {
         "equal": 2,
         "shared": 1,
     }
     assert result.to_json()["quick"] == "equal: whole; shared: one algorithm"
     replaced(whole_dir / "study.toml", "parts", 'quick = { leave_out = ["equal"] }\nparts')
-    result = reproduce_whole(load(whole_dir), tmp_path / "a", quick=True)
+    result = reproduce_study(load_study(whole_dir), tmp_path / "a", quick=True)
     assert list(result.parts) == ["shared"]
     assert result.skipped == {"equal": "part equal is left out of the quick form"}
     replaced(whole_dir / "shared" / "study.toml", QUICK, "")
     replaced(whole_dir / "study.toml", 'quick = { leave_out = ["equal"] }\n', "")
     with pytest.raises(InputError, match="no quick form"):
-        reproduce_whole(load(whole_dir), tmp_path / "b", quick=True)
+        reproduce_study(load_study(whole_dir), tmp_path / "b", quick=True)
 
 
 def test_without_a_kernel_its_part_is_skipped(whole_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "find", lambda: None)
     replaced(whole_dir / "shared" / "study.toml", "experiment", 'backend = "linux"\nexperiment')
-    result = reproduce_whole(load(whole_dir), tmp_path / "out")
+    result = reproduce_study(load_study(whole_dir), tmp_path / "out")
     (entry,) = [part for part in result.to_json()["parts"] if part["part"] == "shared"]
     assert entry["backend"] == "linux"
     assert "fairway linux build" in entry["skipped"]
     assert "fairway linux build" in result.findings[0].reason
     assert "fairway linux build" in result.report.read_text()
     with pytest.raises(InputError, match="no part of it can be run"):
-        reproduce_whole(load(whole_dir), tmp_path / "out", only=["shared"])
+        reproduce_study(load_study(whole_dir), tmp_path / "out", only=["shared"])
 
 
 def test_results_of_something_else_are_not_replaced(whole_dir, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letter.txt").write_text("mine")
     with pytest.raises(InputError, match="other files"):
-        reproduce_whole(load(whole_dir), tmp_path / "out")
+        reproduce_study(load_study(whole_dir), tmp_path / "out")

@@ -3,7 +3,7 @@
 import pytest
 
 from fairway.errors import InputError
-from fairway.study.reproduce import load_study
+from fairway.study.files import load_study
 
 EXPERIMENT = """
 duration = "10 s"
@@ -39,7 +39,7 @@ repetitions = 2
 def written(directory, points, study=STUDY):
     for name, text in (("flow.toml", EXPERIMENT), ("study.toml", study), ("points.csv", points)):
         (directory / name).write_text(text)
-    return load_study(directory)
+    return load_study(directory).part
 
 
 def test_only_points_of_the_table_are_run_with_what_they_set(tmp_path):

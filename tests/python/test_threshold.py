@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairway.study.claims import Cell, Claim, judge
-from fairway.study.reproduce import find
+from fairway.study.files import find
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "docs"))
 
@@ -15,8 +15,8 @@ def test_the_numbers_of_the_study_are_the_models():
     from threshold import claims, model_csv
 
     study = find("threshold")
-    assert (study.directory / "published" / "model.csv").read_text() == model_csv(study)
-    assert (study.directory / "claims.toml").read_text() == claims(study)
+    assert (study.directory / "published" / "model.csv").read_text() == model_csv(study.part)
+    assert (study.directory / "claims.toml").read_text() == claims(study.part)
 
 
 def test_what_the_model_says_of_some_of_the_paths():
@@ -24,23 +24,23 @@ def test_what_the_model_says_of_some_of_the_paths():
 
     study = find("threshold")
     # 0.95 · 166.7 packets in windows of 65536/1448 = 45.26: 3.5; 0.95 · 416.7 / 45.26 = 8.7.
-    assert asked(study, "window-reno").threshold == 4
-    assert asked(study, "window-cubic").threshold == 9
+    assert asked(study.part, "window-reno").threshold == 4
+    assert asked(study.part, "window-cubic").threshold == 9
     # 0.95 · 20 Mbit/s · 1448/1500 / 2 Mbit/s = 9.2.
-    assert asked(study, "application-reno").threshold == 10
+    assert asked(study.part, "application-reno").threshold == 10
     # 0.95 · 166.7 / sqrt(1.5/0.001) = 4.1.
-    assert asked(study, "loss-reno").threshold == 5
-    assert deliverable_bps(study, "loss-reno") == pytest.approx(10e6 * 1448 / 1500)
+    assert asked(study.part, "loss-reno").threshold == 5
+    assert deliverable_bps(study.part, "loss-reno") == pytest.approx(10e6 * 1448 / 1500)
 
 
 def test_a_scenario_has_values_of_its_own_for_an_axis():
     study = find("threshold")
     counts = {
-        name: [p["flow.0.count"] for p in study.points() if p["scenario"] == name]
+        name: [p["flow.0.count"] for p in study.part.points() if p["scenario"] == name]
         for name in ("window-reno", "window-cubic")
     }
     assert counts == {"window-reno": [1, 2, 3, 4, 5, 6], "window-cubic": [6, 7, 8, 9, 10, 11]}
-    planned = study.plan(quick=False).points
+    planned = study.part.plan(quick=False).points
     assert len(planned) == 12 * 6 * 5
     assert {p.axes["flow.0.count"] for p in planned if p.axes["scenario"] == "window-cubic"} == {
         6, 7, 8, 9, 10, 11

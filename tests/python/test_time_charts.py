@@ -8,7 +8,7 @@ import pytest
 import fairway
 from fairway.errors import InputError
 from fairway.plot.quantities import QUANTITIES
-from fairway.study.files import OVER_TIME, load
+from fairway.study.files import OVER_TIME, load_study
 from fairway.study.time_charts import time_section
 from small_studies import compare, study_of, write
 
@@ -46,7 +46,7 @@ def _strings(node):
 
 
 def test_quantities_of_one_unit_share_a_chart_and_points_have_their_own(result):
-    section = time_section(result, FIGURE)
+    section = time_section(result.parts[""], FIGURE)
     assert [figure.title for figure in section.figures] == [
         "reno: cwnd, ssthresh", "reno: Smoothed RTT",
         "cubic: cwnd, ssthresh", "cubic: Smoothed RTT",
@@ -54,14 +54,16 @@ def test_quantities_of_one_unit_share_a_chart_and_points_have_their_own(result):
 
 
 def test_at_chooses_points_and_is_left_out_of_their_titles(result):
-    section = time_section(result, {**FIGURE, "quantity": "cwnd", "at": {"flow.0.cc": "cubic"}})
+    section = time_section(
+        result.parts[""], {**FIGURE, "quantity": "cwnd", "at": {"flow.0.cc": "cubic"}}
+    )
     assert [figure.title for figure in section.figures] == ["tiny: cwnd"]
 
 
 def test_a_chart_has_the_samples_of_the_run_until_its_flow_ends(result):
     outcome = result.sweep.outcomes[0]
     flow = outcome.summary["flows"][0]
-    figure = time_section(result, FIGURE).figures[0]
+    figure = time_section(result.parts[""], FIGURE).figures[0]
     points = drawn(figure)
     shown = {(p["id"], round(float(p["t"]), 3)): float(p["v"]) for p in points}
     series = outcome.run.series.filter(outcome.run.series["flow"] == flow["id"])
@@ -76,7 +78,9 @@ def test_a_chart_has_the_samples_of_the_run_until_its_flow_ends(result):
 
 
 def test_a_part_of_the_time_is_shown(result):
-    figure = time_section(result, {**FIGURE, "quantity": "cwnd", "from_s": 0.2, "until_s": 0.4})
+    figure = time_section(
+        result.parts[""], {**FIGURE, "quantity": "cwnd", "from_s": 0.2, "until_s": 0.4}
+    )
     times = [float(p["t"]) for p in drawn(figure.figures[0])]
     assert times == pytest.approx([0.2, 0.3, 0.4])
     assert '"domain":[0.2,0.4]' in figure.figures[0].spec
@@ -86,7 +90,7 @@ def test_a_quantity_that_there_is_not_is_refused(tmp_path):
     figure = '[[figure]]\nkind = "over_time"\ntitle = "No"\nquantity = ["cwnd", "rtt"]\n'
     directory = write(tmp_path / "tiny", f"{STUDY}\n{figure}", "", PUBLISHED)
     with pytest.raises(InputError, match="quantity: 'rtt'; expected goodput, cwnd, ssthresh, srtt"):
-        load(directory)
+        load_study(directory)
 
 
 def test_the_quantities_are_those_of_flows():

@@ -7,7 +7,8 @@ import pytest
 from fairway import metrics
 from fairway.errors import InputError
 from fairway.study.claims import Cell, Claim, judge
-from fairway.study.reproduce import Reproduction, find
+from fairway.study.data import PartResult
+from fairway.study.files import find
 from fairway.study.residuals import residual_charts
 from wlan_study import MARK, MEASURED_S, cells, scenarios, table
 
@@ -39,11 +40,11 @@ def test_the_files_are_what_they_are_written_from():
 
 
 def test_every_cell_of_the_study_has_a_prediction():
-    goodput = next(column for column in STUDY.compared if column.metric == "goodput_bps")
-    points = list(STUDY.points())
+    goodput = next(column for column in STUDY.part.compared if column.metric == "goodput_bps")
+    points = list(STUDY.part.points())
     assert len(points) == 4 * len(cells())
     assert all(goodput.at(point) for point in points)
-    plan = STUDY.plan(quick=True)
+    plan = STUDY.part.plan(quick=True)
     assert len(plan.points) == 48
 
 
@@ -102,8 +103,8 @@ def test_residuals_are_drawn_for_each_panel():
     for delayed, measured in ((False, 99.0), (True, 103.0)):
         at = {**point, "stack.delayed_ack": delayed}
         found.append(Cell(at, "goodput_bps", 100.0, measured, None, None))
-    result = Reproduction(STUDY, None, tuple(found), (), None, STUDY.directory)
-    charts = residual_charts(result, STUDY.figures[0])
+    result = PartResult(STUDY.part, None, tuple(found), None, STUDY.directory)
+    charts = residual_charts(result, STUDY.part.figures[0])
     assert list(charts) == ["802.11g, no delayed ACKs", "802.11g, delayed ACKs"]
     drawn = charts["802.11g, delayed ACKs"].to_dict()
     (points,) = [

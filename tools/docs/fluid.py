@@ -19,7 +19,7 @@ import fairway
 from fairway.model.fluid_figure import panel, stacked
 from fairway.plot.figures import AnyChart, drawn, print_config
 from fairway.results.run import Run
-from fairway.study.reproduce import load_study
+from fairway.study.files import load_study
 
 sys.path.insert(0, str(DOCS.parent / "tools"))
 from fluid_study import STUDY, fluid_of
@@ -79,7 +79,7 @@ def panels(scenario: Mapping[str, Any], name: str) -> list[Any]:
 
 def figure() -> AnyChart:
     """All of them, below each other."""
-    scenarios = load_study(STUDY).scenarios
+    scenarios = load_study(STUDY).part.scenarios
     return stacked(
         *(part for key, name in SCENARIOS.items() for part in panels(scenarios[key], name))
     )

@@ -15,7 +15,9 @@ from reference import DOCS
 
 from fairway.plot.figures import drawn, print_config
 from fairway.plot.quantities import QUANTITIES
-from fairway.study.reproduce import find, reproduce_study
+from fairway.study.files import find
+from fairway.study.model import Study
+from fairway.study.reproduce import reproduce_study
 from fairway.study.time_charts import time_chart
 
 FIGURE = DOCS / "khader2020-figures.svg"
@@ -31,7 +33,9 @@ PANELS = {
 def main() -> None:
     """Run, and draw the window of each reading."""
     with tempfile.TemporaryDirectory() as directory:
-        result = reproduce_study(find("khader2020").parts["windows"], directory, quick=True)
+        result = reproduce_study(
+            Study.of(find("khader2020").parts["windows"]), directory, quick=True
+        )
         charts = []
         for outcome in result.sweep.outcomes:
             axes = outcome.point.axes

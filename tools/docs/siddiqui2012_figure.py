@@ -19,7 +19,9 @@ from fairway.metrics.phases import of_series
 from fairway.plot.figures import drawn, inline, print_config
 from fairway.results.phase_charts import phase_chart
 from fairway.results.tables import INFLATED
-from fairway.study.reproduce import find, reproduce_study
+from fairway.study.files import find
+from fairway.study.model import Study
+from fairway.study.reproduce import reproduce_study
 
 FIGURE = DOCS / "siddiqui2012.svg"
 RECORDED = DOCS.parent / "tests" / "python" / "ns2_lte_windows.csv"
@@ -41,7 +43,7 @@ def as_recorded(sender: str) -> alt.Chart:
 def main() -> None:
     """Run, and draw each sender of the scenario "as plotted"."""
     with tempfile.TemporaryDirectory() as directory:
-        result = reproduce_study(find("siddiqui2012").parts["lte"], directory)
+        result = reproduce_study(Study.of(find("siddiqui2012").parts["lte"]), directory)
         charts = []
         for outcome in result.sweep.outcomes:
             if outcome.point.axes["scenario"] != "as plotted":

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from fairway.experiment.plan import parse_toml
 from fairway.model.streams import RedQueue, Streams, streams
-from fairway.study.reproduce import Study, find
+from fairway.study.files import find
+from fairway.study.model import Part
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 STUDIES = DOCS.parent / "python" / "fairway" / "studies"
@@ -26,7 +27,7 @@ MISS = 2
 HEADERS = 52
 
 
-def asked(study: Study, name: str) -> Streams:
+def asked(study: Part, name: str) -> Streams:
     """What the model says of a path of the study."""
     base = parse_toml(study.experiment.read_text(), str(study.experiment))
     given = dict(study.scenarios[name])
@@ -59,20 +60,20 @@ def asked(study: Study, name: str) -> Streams:
     )
 
 
-def deliverable_bps(study: Study, name: str) -> float:
+def deliverable_bps(study: Part, name: str) -> float:
     """What the bottleneck can deliver of data."""
     said = asked(study, name).answer["capacity_pps"]
     mss = parse_toml(study.experiment.read_text(), "")["stack"]["mss"].split()[0]
     return float(said) * 8 * int(mss)
 
 
-def counts(study: Study, name: str) -> list[int]:
+def counts(study: Part, name: str) -> list[int]:
     """Numbers of streams that are run on a path."""
     found: list[int] = study.scenarios[name].get("flow.0.count", study.axes["flow.0.count"])
     return found
 
 
-def model_csv(study: Study) -> str:
+def model_csv(study: Part) -> str:
     """The model's goodput for each path and number of streams."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -86,7 +87,7 @@ def model_csv(study: Study) -> str:
     return out.getvalue()
 
 
-def claims(study: Study) -> str:
+def claims(study: Part) -> str:
     """A claim for each path: the threshold within two streams of the model's."""
     parts = [
         "# Written by tools/docs/threshold.py. at_least is 95 % of what a bottleneck can deliver;\n"
@@ -116,7 +117,7 @@ high      = {high}
 
 def main() -> None:
     """Write both files."""
-    study = find(str(STUDIES / "threshold"))
+    study = find(str(STUDIES / "threshold")).part
     (study.directory / "published" / "model.csv").write_text(model_csv(study))
     (study.directory / "claims.toml").write_text(claims(study))
 

@@ -19,7 +19,7 @@ from reference import DOCS, table
 from threshold import TARGET, asked, deliverable_bps
 
 from fairway.plot.figures import PALETTE, drawn, inline
-from fairway.study.reproduce import find
+from fairway.study.files import find
 
 PAGE = DOCS / "threshold.md"
 #: What the link of the study of ceilings can deliver of data, in bit/s: 948 of 1000 bytes.
@@ -66,7 +66,7 @@ def paths(result: Any) -> str:
 
 def limits() -> dict[str, tuple[int, float]]:
     """Of each path: the model's threshold, and what can be delivered, in bit/s."""
-    study = find("threshold")
+    study = find("threshold").part
     return {
         name: (asked(study, name).threshold or 0, deliverable_bps(study, name))
         for name in study.scenarios

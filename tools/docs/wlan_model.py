@@ -102,7 +102,7 @@ def _place(point: Mapping[str, Any]) -> Point:
 
 def figure(result: Reproduction) -> alt.ConcatChart:
     """Residuals of the goodput of all flows, a chart for each standard and kind of ACKs."""
-    charts = residual_charts(result, result.study.figures[0], width=270, height=170)
+    charts = residual_charts(result.parts[""], result.study.part.figures[0], width=270, height=170)
     titled = [chart.properties(title=name) for name, chart in charts.items()]
     return alt.concat(*titled, columns=2)
 

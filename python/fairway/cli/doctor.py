@@ -246,7 +246,7 @@ def _library(name: str) -> Check:
 
 
 def _studies() -> Check:
-    from fairway.study.reproduce import keys
+    from fairway.study.files import keys
 
     found = keys()
     if not found:

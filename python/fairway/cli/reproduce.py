@@ -27,7 +27,6 @@ from fairway.errors import InputError
 if TYPE_CHECKING:
     from fairway.study.all import All
     from fairway.study.claims import Finding
-    from fairway.study.parts import WholeReproduction
     from fairway.study.reproduce import Reproduction
 
 #: Where a claim's statement begins.
@@ -94,12 +93,10 @@ def reproduce(
         note_report(result.report)
 
 
-def _show(result: Reproduction | WholeReproduction, *, cells: bool) -> None:
+def _show(result: Reproduction, *, cells: bool) -> None:
     """Print a reproduction, with every cell if asked."""
     from fairway.study.claim_sections import once
-    from fairway.study.parts import WholeReproduction
-    from fairway.study.parts_report import part_table
-    from fairway.study.report import cell_table, difference_table, verdict_counts
+    from fairway.study.report import cell_table, difference_table, part_table, verdict_counts
     from fairway.sweep.repetitions import remark_on_alike
 
     study = result.study
@@ -115,12 +112,11 @@ def _show(result: Reproduction | WholeReproduction, *, cells: bool) -> None:
     if result.quick and any(not part.was_run for part in _at_each_value(result.findings)):
         typer.echo("\nWhat was not run is named in reproduction.json, and run without --quick.")
     typer.echo()
-    if isinstance(result, WholeReproduction):
+    if study.is_divided:
         show_table(part_table(result))
         for why in result.skipped.values():
             typer.echo(f"Not run: {why}.")
-    parts = result.parts if isinstance(result, WholeReproduction) else {"": result}
-    for name, part in parts.items():
+    for name, part in result.parts.items():
         show_table(difference_table(part, name))
         for remark in remark_on_alike(part.sweep.outcomes):
             warn(f"{name}: {remark}" if name else remark)

@@ -18,7 +18,7 @@ from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.page import Link, Section, Table, render
 from fairway.study.claim_sections import Place, measured
 from fairway.study.claims import Verdict
-from fairway.study.data import ReproductionData, WholeData, cell_columns, cell_row
+from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_row
 from fairway.study.files import keys
 from fairway.study.runs import cell_names, run_link
 
@@ -70,7 +70,7 @@ class All:
         directory: Where everything is kept, each study in a directory of its key.
     """
 
-    results: Mapping[str, ReproductionData | WholeData]
+    results: Mapping[str, ReproductionData]
     costs: Mapping[str, Cost]
     directory: Path
 
@@ -95,12 +95,7 @@ class All:
         }
 
 
-def parts_of(result: ReproductionData | WholeData) -> Mapping[str, ReproductionData]:
-    """The parts that were run; a study without parts is one without a name."""
-    return result.parts if isinstance(result, WholeData) else {"": result}
-
-
-def by_verdict(result: ReproductionData | WholeData) -> Counter[str]:
+def by_verdict(result: ReproductionData) -> Counter[str]:
     """Verdict -> how many claims have it."""
     return Counter(finding.verdict for finding in result.findings)
 
@@ -115,7 +110,7 @@ def all_keys(*, every: bool) -> list[str]:
 def reproduce_each(
     chosen: Sequence[str],
     out: str | Path | None,
-    reproduce: Callable[[str, Path], ReproductionData | WholeData],
+    reproduce: Callable[[str, Path], ReproductionData],
     *,
     quick: bool,
     quiet: bool,
@@ -135,7 +130,7 @@ def reproduce_each(
     directory = store.study_directory(out, "all", quick=quick)
     store.check_writable(directory, "set of studies")
     store.mark(directory, "set of studies")
-    results: dict[str, ReproductionData | WholeData] = {}
+    results: dict[str, ReproductionData] = {}
     costs: dict[str, Cost] = {}
     for number, key in enumerate(chosen, start=1):
         if not quiet:
@@ -143,7 +138,7 @@ def reproduce_each(
         started, busy = time.monotonic(), _cpu_s()
         name = Path(key).name
         results[name] = reproduce(key, directory / name)
-        runs = sum(len(part.sweep) for part in parts_of(results[name]).values())
+        runs = sum(len(part.sweep) for part in results[name].parts.values())
         costs[name] = Cost(runs, _cpu_s() - busy, time.monotonic() - started)
     result = All(results, costs, directory)
     store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
@@ -201,38 +196,37 @@ def study_table(result: All, *, links: bool = False) -> Table:
     return Table(caption, ["study", "question", *columns[1:]], rows, labels=2)
 
 
-def _claims(key: str, result: ReproductionData | WholeData) -> Section:
+def _claims(key: str, result: ReproductionData) -> Section:
     """What a study asked, and the verdict of each claim."""
     study = result.study
     said = f"{study.question} {study.source}.".strip()
     if result.quick:
         said += " It was run in its shortened form: what was left out is said with its numbers."
-    skipped = result.skipped.values() if isinstance(result, WholeData) else ()
     report = Link(f"Report of {key}: figures, effects and every run", f"{key}/report.html")
     return Section(
         study.title,
         said,
-        warnings=[f"not run: {why}" for why in skipped],
+        warnings=[f"not run: {why}" for why in result.skipped.values()],
         links=[report],
         tables=[_claim_table(key, result)],
         id=key,
     )
 
 
-def _published(key: str, result: ReproductionData | WholeData) -> Iterator[Section]:
+def _published(key: str, result: ReproductionData) -> Iterator[Section]:
     """Every published number of a study beside ours, part by part."""
     title = f"{key}: published beside measured"
     said = f"Shortened: {result.quick}." if result.quick else ""
-    parts = parts_of(result)
+    parts = result.parts
     own = [_published_table(key, name, part) for name, part in parts.items() if not name]
     yield Section(title, said, tables=own, id=f"{key}-cells-table")
     for name, part in parts.items():
         if name:
-            title, table = f"Part {name}: {part.study.title}", _published_table(key, name, part)
+            title, table = f"Part {name}: {part.part.title}", _published_table(key, name, part)
             yield Section(title, tables=[table], id=f"{key}-{name}-table", level=3)
 
 
-def _claim_table(key: str, result: ReproductionData | WholeData) -> Table:
+def _claim_table(key: str, result: ReproductionData) -> Table:
     rows = [
         [
             finding.verdict,
@@ -247,9 +241,9 @@ def _claim_table(key: str, result: ReproductionData | WholeData) -> Table:
     return Table(f"Claims of {key}", columns, rows, labels=5, id=f"{key}-claims", facets=[0])
 
 
-def _published_table(key: str, part: str, result: ReproductionData) -> Table:
+def _published_table(key: str, part: str, result: PartResult) -> Table:
     """Every cell that has a published number or another beside it; measured leads to its runs."""
-    study, names = result.study, cell_names(result)
+    study, names = result.part, cell_names(result)
     runs = f"{key}/report.html#{Place(result.directory, (), part).anchor('runs')}"
     shown = [
         cell

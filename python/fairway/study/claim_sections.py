@@ -14,10 +14,9 @@ from fairway.ground import text
 from fairway.plot.page import Link, Table
 from fairway.study.claims import Cell, Claim, Comparison, Finding, Verdict, point_is_at
 from fairway.study.claims.units import in_columns
-from fairway.study.model import Study
 
 if TYPE_CHECKING:
-    from fairway.study.data import ReproductionData, WholeData
+    from fairway.study.data import ReproductionData
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Place:
         return f"part-{self.part}-{name}" if self.part else name
 
 
-def verdicts(result: ReproductionData | WholeData) -> list[dict[str, Any]]:
+def verdicts(result: ReproductionData) -> list[dict[str, Any]]:
     """Every claim with its verdict and what decided it, as `page.Section.verdicts` has them."""
     return [
         {
@@ -58,7 +57,7 @@ def verdicts(result: ReproductionData | WholeData) -> list[dict[str, Any]]:
     ]
 
 
-def verdict_table(result: ReproductionData | WholeData) -> Table:
+def verdict_table(result: ReproductionData) -> Table:
     """Claims and verdicts."""
     rows = [
         [finding.verdict, claim.id, claim.statement, short(finding)]
@@ -109,7 +108,7 @@ def speaks_of(claim: Claim, cell: Cell, part: str) -> bool:
     )
 
 
-def effect_table(result: ReproductionData | WholeData, claim: Claim, finding: Finding) -> Table:
+def effect_table(result: ReproductionData, claim: Claim, finding: Finding) -> Table:
     """Every effect that a claim speaks of, with its interval, beside what is claimed of it."""
     metrics = dict.fromkeys(comparison.metric for comparison in finding.comparisons)
     rows = []
@@ -128,10 +127,9 @@ def effect_table(result: ReproductionData | WholeData, claim: Claim, finding: Fi
     )
 
 
-def _metric(result: ReproductionData | WholeData, comparison: Comparison) -> str:
+def _metric(result: ReproductionData, comparison: Comparison) -> str:
     """What people call what an effect is of, without the unit that its numbers have beside them."""
-    study = result.study
-    part = study if isinstance(study, Study) else study.parts[comparison.part]
+    part = result.study.parts[comparison.part]
     return part.name(comparison.metric).removesuffix(" (bit/s)").removesuffix(" (s)")
 
 
@@ -166,7 +164,7 @@ def _by_value(finding: Finding) -> list[dict[str, str]]:
     ]
 
 
-def _cells(result: ReproductionData | WholeData, claim: Claim) -> list[Link]:
+def _cells(result: ReproductionData, claim: Claim) -> list[Link]:
     """Where the cells that a claim speaks of stand."""
     query = urlencode({"claim": claim.id})
     links = []

@@ -13,56 +13,38 @@ import polars as pl
 from fairway.ground import text
 from fairway.study import cells as study_cells
 from fairway.study.claims import Cell, Claim, Finding
-from fairway.study.model import Study, Whole
+from fairway.study.model import Part, Study
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.repetitions import Stop
 from fairway.sweep.result import Sweep
 
 
 @dataclass(frozen=True)
-class ReproductionData:
-    """A study run again.
+class PartResult:
+    """A part of a study, run again.
 
     Attributes:
-        study: The study.
+        part: The part.
         sweep: Every run.
         cells: Published beside measured, one per point and metric.
-        findings: The verdict of each claim, in the study's order.
         quick: How it was shortened; none if it was not.
-        directory: Where everything is kept.
+        directory: Where its runs are kept.
+        claims: Claims of the study that it is all of.
     """
 
-    study: Study
+    part: Part
     sweep: Sweep
     cells: tuple[Cell, ...]
-    findings: tuple[Finding, ...]
     quick: str | None
     directory: Path
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.directory / "report.html"
-
-    def to_json(self) -> dict[str, Any]:
-        """The machine-readable answer: every cell and every claim."""
-        answer: dict[str, Any] = {
-            "study": self.study.key,
-            "cells": [cell_json(cell) for cell in every_cell(self.study, self.cells)],
-            "claims": claims_json(self.study.claims, self.findings),
-        }
-        if self.study.question:
-            answer["question"] = self.study.question
-        if self.quick is not None:
-            answer["quick"] = self.quick
-        return answer
+    claims: tuple[Claim, ...] = ()
 
     @functools.cached_property
     def table(self) -> pl.DataFrame:
         """One row per cell: the axes, then published, measured, interval and difference."""
         rows = [
             {
-                **{self.study.name(axis): value for axis, value in cell.point.items()},
+                **{self.part.name(axis): value for axis, value in cell.point.items()},
                 "metric": cell.metric,
                 "published": cell.published,
                 "measured": cell.measured,
@@ -76,14 +58,10 @@ class ReproductionData:
         return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64),
                             infer_schema_length=None)  # fmt: skip
 
-    def __repr__(self) -> str:
-        found = verdicts(self.study.claims, self.findings)
-        return f"<Reproduction of {self.study.key}: {len(self.cells)} cells; {found}>"
-
 
 @dataclass(frozen=True)
-class WholeData:
-    """A study of parts run again.
+class ReproductionData:
+    """A study run again.
 
     Attributes:
         study: The study.
@@ -91,11 +69,11 @@ class WholeData:
         skipped: Name -> why not, of every other part.
         findings: The verdict of each claim, in the study's order.
         quick: How it was shortened; none if it was not.
-        directory: Where everything is kept, each part in a directory of its name.
+        directory: Where everything is kept, each named part in a directory of its name.
     """
 
-    study: Whole
-    parts: Mapping[str, ReproductionData]
+    study: Study
+    parts: Mapping[str, PartResult]
     skipped: Mapping[str, str]
     findings: tuple[Finding, ...]
     quick: str | None
@@ -111,11 +89,21 @@ class WholeData:
         """Published beside measured, one per point and metric, of all parts that were run."""
         return cells_of({name: part.cells for name, part in self.parts.items()})
 
+    @property
+    def sweep(self) -> Sweep:
+        """Every run of a study that is not divided."""
+        return self.parts[""].sweep
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per cell of a study that is not divided, as `PartResult.table`."""
+        return self.parts[""].table
+
     def to_json(self) -> dict[str, Any]:
-        """The machine-readable answer: every part, every cell and every claim."""
-        answer: dict[str, Any] = {
-            "study": self.study.key,
-            "parts": [
+        """The machine-readable answer: every part that has a name, every cell and every claim."""
+        answer: dict[str, Any] = {"study": self.study.key}
+        if self.study.is_divided:
+            answer["parts"] = [
                 {
                     "part": name,
                     "title": part.title,
@@ -123,14 +111,13 @@ class WholeData:
                     "skipped": self.skipped.get(name),
                 }
                 for name, part in self.study.parts.items()
-            ],
-            "cells": [
-                {"part": name, **cell_json(cell)}
-                for name, part in self.study.parts.items()
-                for cell in every_cell(part, self.parts[name].cells if name in self.parts else ())
-            ],
-            "claims": claims_json(self.study.claims, self.findings),
-        }
+            ]
+        answer["cells"] = [
+            ({"part": name} if name else {}) | cell_json(cell)
+            for name, part in self.study.parts.items()
+            for cell in every_cell(part, self.parts[name].cells if name in self.parts else ())
+        ]
+        answer["claims"] = claims_json(self.study.claims, self.findings)
         if self.study.question:
             answer["question"] = self.study.question
         if self.quick is not None:
@@ -138,30 +125,31 @@ class WholeData:
         return answer
 
     def __repr__(self) -> str:
-        found = verdicts(self.study.claims, self.findings)
-        return (
-            f"<Reproduction of {self.study.key}: {len(self.parts)} of {len(self.study.parts)} "
-            f"parts, {len(self.cells)} cells; {found}>"
-        )
+        study = self.study
+        counts = [f"{len(self.cells)} cells"]
+        if study.is_divided:
+            counts.insert(0, f"{len(self.parts)} of {len(study.parts)} parts")
+        found = verdicts(study.claims, self.findings)
+        return f"<Reproduction of {study.key}: {', '.join(counts)}; {found}>"
 
 
-def expected_cells(study: Study) -> list[Cell]:
-    """Every cell of the study, run or not, as published."""
-    return list(study_cells.expected_cells(study.points(), study.compared, study.references))
+def expected_cells(part: Part) -> list[Cell]:
+    """Every cell of the part, run or not, as published."""
+    return list(study_cells.expected_cells(part.points(), part.compared, part.references))
 
 
-def every_cell(study: Study, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that were measured, and those of the study that were not run."""
+def every_cell(part: Part, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that were measured, and those of the part that were not run."""
     measured = {(repr(cell.point), cell.metric) for cell in cells}
-    rest = [c for c in expected_cells(study) if (repr(c.point), c.metric) not in measured]
+    rest = [c for c in expected_cells(part) if (repr(c.point), c.metric) not in measured]
     return [*cells, *rest]
 
 
 def measured_cells(
-    study: Study, outcomes: Sequence[Outcome], stops: Sequence[Stop] = ()
+    part: Part, outcomes: Sequence[Outcome], stops: Sequence[Stop] = ()
 ) -> Iterator[Cell]:
     """One cell per point that was run and metric, over its repetitions; then those of means."""
-    return study_cells.measured_cells(outcomes, study.compared, study.references, stops)
+    return study_cells.measured_cells(outcomes, part.compared, part.references, stops)
 
 
 def cells_of(parts: Mapping[str, Sequence[Cell]]) -> tuple[Cell, ...]:
@@ -201,12 +189,12 @@ def verdicts(claims: Sequence[Claim], found: Sequence[Finding]) -> str:
     return ", ".join(f"{claim.id} {finding.verdict}" for claim, finding in pairs)
 
 
-def cell_columns(study: Study) -> list[str]:
+def cell_columns(part: Part) -> list[str]:
     """Headings of the table of cells."""
-    axes = [study.name(axis) for axis in study.axes]
-    metric = ["metric"] if len(study.compared) > 1 else []
-    interval = ["95 % interval"] if study.repeats else []
-    references = _reference_titles(study)
+    axes = [part.name(axis) for axis in part.axes]
+    metric = ["metric"] if len(part.compared) > 1 else []
+    interval = ["95 % interval"] if part.repeats else []
+    references = _reference_titles(part)
     return [*axes, *metric, "published", "measured", *interval, "difference", *references]
 
 
@@ -217,24 +205,24 @@ def _interval(cell: Cell, show: Callable[[float], str]) -> str:
     return "[" + ", ".join(show(end).replace(",", "") for end in (cell.ci_low, cell.ci_high)) + "]"
 
 
-def cell_row(study: Study, cell: Cell) -> list[str]:
+def cell_row(part: Part, cell: Cell) -> list[str]:
     """One line of the table of cells."""
-    many = len(study.compared) > 1
+    many = len(part.compared) > 1
     references = cell.references or {}
     show = text.number if many else text.decimal
     published = text.exact(cell.published, 4) if many else show(cell.published)
     measured = show(cell.measured)
     return [
         *(text.label(value) for value in cell.point.values()),
-        *([study.name(cell.metric)] if many else []),
+        *([part.name(cell.metric)] if many else []),
         published,
         measured,
-        *([_interval(cell, show)] if study.repeats else []),
+        *([_interval(cell, show)] if part.repeats else []),
         text.beside(cell.difference, published, measured) if many else show(cell.difference),
-        *(show(references.get(title)) for title in _reference_titles(study)),
+        *(show(references.get(title)) for title in _reference_titles(part)),
     ]
 
 
-def _reference_titles(study: Study) -> list[str]:
+def _reference_titles(part: Part) -> list[str]:
     """Each once, though several metrics may have numbers of the same title."""
-    return list(dict.fromkeys(column.title for column in study.references))
+    return list(dict.fromkeys(column.title for column in part.references))

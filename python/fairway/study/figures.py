@@ -12,20 +12,20 @@ from fairway.plot.dots import dots
 from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, response
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.claims import Cell, point_is_at
-from fairway.study.data import ReproductionData
-from fairway.study.model import Study
+from fairway.study.data import PartResult
+from fairway.study.model import Part
 from fairway.study.ratios import ratio_charts
 from fairway.study.residuals import residual_section
 from fairway.study.small_multiples import small_multiples
 from fairway.study.time_charts import phase_section, time_section
 
 
-def figure_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def figure_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """One figure of a study, an entry of its `study.toml`."""
     return _DRAW[figure["kind"]](result, figure)
 
 
-def cells_csv(study: Study, cells: Iterable[Cell]) -> str:
+def cells_csv(study: Part, cells: Iterable[Cell]) -> str:
     """The numbers behind a figure, to be read by other programs: one line per cell."""
     rows = [
         {
@@ -42,9 +42,9 @@ def cells_csv(study: Study, cells: Iterable[Cell]) -> str:
     return pl.DataFrame(rows, infer_schema_length=None).write_csv()
 
 
-def _heat_maps(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def _heat_maps(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """The same matrix as published, as measured, and their difference, for each panel."""
-    study, panel = result.study, figure.get("panel")
+    study, panel = result.part, figure.get("panel")
     of_metric = [cell for cell in result.cells if cell.metric == figure["metric"]]
     panels: dict[str, list[Cell]] = {}
     for cell in of_metric:
@@ -100,9 +100,9 @@ def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
                         infer_schema_length=None)  # fmt: skip
 
 
-def _over_axis(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def _over_axis(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """A metric along one axis, measured and published; a chart for each value of a panel."""
-    study, metric, panel = result.study, figure["metric"], figure.get("panel")
+    study, metric, panel = result.part, figure["metric"], figure.get("panel")
     label, group = study.name(figure["axis"]), figure.get("group")
     name, factor = shown_as(study.name(metric))
     panels: dict[str, list[Cell]] = {}
@@ -190,10 +190,10 @@ def _frame(
 
 
 def response_charts(
-    result: ReproductionData, figure: Mapping[str, Any], **size: Any
+    result: PartResult, figure: Mapping[str, Any], **size: Any
 ) -> dict[str, AnyChart]:
     """Models beside measurements along one axis, a chart for each value of another."""
-    study, axis, panel, metric = result.study, figure["axis"], figure["panel"], figure["metric"]
+    study, axis, panel, metric = result.part, figure["axis"], figure["panel"], figure["metric"]
     cells = [c for c in result.cells if c.metric == metric and c.measured is not None]
     numbers = [
         number
@@ -237,10 +237,10 @@ def response_charts(
     return charts
 
 
-def _response(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def _response(result: PartResult, figure: Mapping[str, Any]) -> Section:
     charts = response_charts(result, figure, width=FILL)
-    name, _ = shown_as(result.study.name(figure["metric"]))
-    axis = result.study.name(figure["axis"])
+    name, _ = shown_as(result.part.name(figure["metric"]))
+    axis = result.part.name(figure["axis"])
     return Section(
         f"{text.capital(name)} over {axis}",
         "Lines are models, points are measurements with their 95 % intervals; the same axes in "
@@ -253,17 +253,17 @@ def _response(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     )
 
 
-def _csv_of_panel(result: ReproductionData, figure: Mapping[str, Any], name: str) -> str:
+def _csv_of_panel(result: PartResult, figure: Mapping[str, Any], name: str) -> str:
     """The cells of one chart, for a figure with a chart for each value of an axis."""
     metric, panel = figure.get("metric"), figure["panel"]
     return cells_csv(
-        result.study,
+        result.part,
         [c for c in result.cells if metric in (None, c.metric) and str(c.point[panel]) == name],
     )
 
 
-def _ratio(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
-    study = result.study
+def _ratio(result: PartResult, figure: Mapping[str, Any]) -> Section:
+    study = result.part
     charts = ratio_charts(result, figure, width=FILL)
     return Section(
         f"Measured over expected, over {study.name(figure['axis'])}",
@@ -278,9 +278,9 @@ def _ratio(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
     )
 
 
-def _dots(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def _dots(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """Metrics of every value of an axis, a chart for each value of another."""
-    study, axis, panel = result.study, figure["axis"], figure["panel"]
+    study, axis, panel = result.part, figure["axis"], figure["panel"]
     metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]
     excess, log = figure.get("excess", False), figure.get("log", False)
     cells = [

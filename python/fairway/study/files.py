@@ -6,7 +6,6 @@ import csv
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from fairway.experiment.plan import MAX_BYTES, parse_toml
 from fairway.ground.store import POINTS
 from fairway.study.cells import Column
 from fairway.study.claims import Claim, axes_of, check_test
-from fairway.study.model import SCENARIO, Quick, Study, Whole
+from fairway.study.model import SCENARIO, Part, Quick, Study
 from fairway.study.points import read_points
 
 STUDY_FILE = "study.toml"
@@ -50,8 +49,8 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
         }
         | {"points", "compare", "reference", "figure"},
     ),
-    "whole": ({"title", "source", "parts"}, {"question", "summary", "quick"}),
-    "quick of a whole": ({"leave_out"}, set()),
+    "divided": ({"title", "source", "parts"}, {"question", "summary", "quick"}),
+    "quick of a divided": ({"leave_out"}, set()),
     "points": ({"file", "match"}, set()),
     "quick": ({"note"}, {"axes", "repetitions", "set"}),
     "compare": (
@@ -85,30 +84,33 @@ def keys() -> list[str]:
     return sorted(path.parent.name for path in library().glob(f"*/{STUDY_FILE}"))
 
 
-def find(key: str) -> Study | Whole:
+def find(key: str) -> Study:
     """The study of that key, or in that directory.
 
     Raises:
         InputError: If there is none, or its files are not as they should be.
     """
     if key in keys():
-        return load(library() / key)
+        return load_study(library() / key)
     directory = Path(key)
     if (directory / STUDY_FILE).is_file():
-        return load(directory)
+        return load_study(directory)
     if directory.is_dir():
         raise InputError(f"{key}: a directory without {STUDY_FILE}, so not a study")
     raise InputError(f"{key}: no such study or directory; there is {', '.join(keys())}")
 
 
-def load(directory: Path) -> Study | Whole:
-    """Read the files of a study, with parts or without.
+def load_study(directory: Path) -> Study:
+    """Read the files of a study, divided or not, or of a part as a study of its own.
 
     Raises:
         InputError: If a file is missing or holds something other than it should.
     """
     raw = _raw(directory)
-    return _whole(directory, raw) if "parts" in raw else load_study(directory)
+    if "parts" in raw:
+        return _divided(directory, raw)
+    part = _part(directory)
+    return Study.of(part, tuple(_claims(directory, {"": part})))
 
 
 def _check_figure(figure: Mapping[str, Any], where: str) -> None:
@@ -124,12 +126,7 @@ def _check_figure(figure: Mapping[str, Any], where: str) -> None:
                 raise InputError(f"{where}.quantity: {quantity!r}; expected {known}")
 
 
-def load_study(directory: Path) -> Study:
-    """Read the files of a study that has no parts; it may be one.
-
-    Raises:
-        InputError: If a file is missing or holds something other than it should.
-    """
+def _part(directory: Path) -> Part:
     path, top = directory / STUDY_FILE, _top(directory)
     raw = _raw(directory)
     check_keys(raw, "", str(path))
@@ -167,7 +164,7 @@ def load_study(directory: Path) -> Study:
             )
     references = tuple(_columns(raw, "reference", directory, top))
     key = directory.resolve().name
-    study = Study(
+    part = Part(
         key=key if top == directory else f"{top.resolve().name}/{key}",
         directory=directory,
         title=raw["title"],
@@ -187,12 +184,11 @@ def load_study(directory: Path) -> Study:
         compared=compared,
         references=references,
         figures=tuple(raw.get("figure", [])),
-        claims=(),
         backend=raw.get("backend", "sim"),
     )  # fmt: skip
     if top != directory and (directory / CLAIMS_FILE).exists():
         raise InputError(f"{directory / CLAIMS_FILE}: of a part; claims stand in {top}")
-    return replace(study, claims=tuple(_claims(directory, {"": study})))
+    return part
 
 
 def _raw(directory: Path) -> dict[str, Any]:
@@ -208,9 +204,9 @@ def _top(directory: Path) -> Path:
     return parent if directory.resolve().name in _raw(parent).get("parts", []) else directory
 
 
-def _whole(directory: Path, raw: Mapping[str, Any]) -> Whole:
+def _divided(directory: Path, raw: Mapping[str, Any]) -> Study:
     path = directory / STUDY_FILE
-    check_keys(raw, "whole", str(path))
+    check_keys(raw, "divided", str(path))
     names = raw["parts"]
     if not (isinstance(names, list) and names and len(set(map(str, names))) == len(names)):
         raise InputError(f"{path}: parts: expected a list of names, each once")
@@ -221,15 +217,15 @@ def _whole(directory: Path, raw: Mapping[str, Any]) -> Whole:
                 f"{path}: parts: {name!r}; expected a directory with a name of small letters, "
                 "digits and hyphens"
             )
-    parts = {name: load_study(directory / name) for name in names}
+    parts = {name: _part(directory / name) for name in names}
     left_out: list[str] = []
     if "quick" in raw:
-        check_keys(raw["quick"], "quick of a whole", f"{path}: quick")
+        check_keys(raw["quick"], "quick of a divided", f"{path}: quick")
         left_out = raw["quick"]["leave_out"]
     for name in left_out:
         if name not in parts:
             raise InputError(f"{path}: quick.leave_out: no part {name}; {', '.join(parts)}")
-    return Whole(
+    return Study(
         key=directory.resolve().name,
         directory=directory,
         title=raw["title"],
@@ -315,7 +311,7 @@ def _check_numbers(column: Column, row: Mapping[str, str], path: Path) -> None:
             raise InputError(f"{path}: column {name}: {value!r} is not a number") from None
 
 
-def _claims(directory: Path, parts: Mapping[str, Study]) -> Iterator[Claim]:
+def _claims(directory: Path, parts: Mapping[str, Part]) -> Iterator[Claim]:
     """The claims of a study; the one part of a study without parts has no name."""
     path = directory / CLAIMS_FILE
     if not path.exists():
@@ -347,7 +343,7 @@ def _claims(directory: Path, parts: Mapping[str, Study]) -> Iterator[Claim]:
         )
 
 
-def _check_in_part(test: Mapping[str, Any], parts: Mapping[str, Study], where: str) -> None:
+def _check_in_part(test: Mapping[str, Any], parts: Mapping[str, Part], where: str) -> None:
     """Refuse a test of no part, or that names an axis or a reference that its part lacks."""
     name = test.get("part", "")
     if name not in parts:

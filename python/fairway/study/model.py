@@ -1,4 +1,4 @@
-"""What a published study is: its experiment, what varies and the runs it takes, or its parts."""
+"""What a published study is: its parts, and of each its experiment, what varies and its runs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Quick:
 
 
 @dataclass(frozen=True)
-class Study:
-    """A published study.
+class Part:
+    """A part of a published study, or all of it.
 
     Attributes:
         key: Its name.
@@ -58,7 +58,6 @@ class Study:
         compared: Published numbers that measurements are held against, one entry a metric.
         references: Other numbers shown beside.
         figures: Figures of the report, as tables of `study.toml`.
-        claims: What the paper concludes.
         backend: What answers: `sim` or `linux`.
     """
 
@@ -79,7 +78,6 @@ class Study:
     compared: tuple[Column, ...]
     references: tuple[Column, ...]
     figures: tuple[Mapping[str, Any], ...]
-    claims: tuple[Claim, ...]
     backend: str = "sim"
 
     def name(self, axis: str) -> str:
@@ -173,8 +171,8 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A published study of several parts, each of which is a study of its own.
+class Study:
+    """A published study.
 
     Attributes:
         key: Its name.
@@ -183,8 +181,8 @@ class Whole:
         source: Where it was published.
         question: What was asked, in one sentence; empty if the study does not say.
         summary: What was done, for the report.
-        parts: Name -> study, without claims.
-        claims: What the paper concludes; each test names the part it speaks of.
+        parts: Name -> part; of a study that is not divided, the one part has no name.
+        claims: What the paper concludes; each test names the part that it speaks of.
         left_out: Parts that the shortened form does not run.
     """
 
@@ -194,6 +192,29 @@ class Whole:
     source: str
     question: str
     summary: str
-    parts: Mapping[str, Study]
+    parts: Mapping[str, Part]
     claims: tuple[Claim, ...]
     left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, part: Part, claims: tuple[Claim, ...] = ()) -> Study:
+        """A study that is not divided."""
+        return cls(
+            part.key, part.directory, part.title, part.source, part.question, part.summary,
+            {"": part}, claims,
+        )  # fmt: skip
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether its parts have names, and results of their own."""
+        return "" not in self.parts
+
+    @property
+    def part(self) -> Part:
+        """The one part of a study that is not divided."""
+        return self.parts[""]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What people call an axis or a metric, in all parts."""
+        return {path: name for part in self.parts.values() for path, name in part.names.items()}

@@ -88,8 +88,7 @@ def new_study(
         for file, content in files.items():
             (place / file).parent.mkdir(exist_ok=True)
             (place / file).write_text(content, "utf-8")
-        study = load_study(place)
-        study.plan(quick=False)
+        load_study(place).part.plan(quick=False)
 
     store.write_directory(directory, fill, "study")
     return [directory / file for file in files]

@@ -12,7 +12,7 @@ import polars as pl
 from fairway.ground import text
 from fairway.plot.figures import SHAPES, AnyChart, inline
 from fairway.study.claims import Cell, point_is_at
-from fairway.study.data import ReproductionData
+from fairway.study.data import PartResult
 
 #: Ratios that get a tick, as far as they are on the axis.
 _TICKS = (0.125, 0.25, 0.5, 0.7, 1, 1.4, 2, 4, 8)
@@ -24,9 +24,7 @@ _KINDS = {"x": pl.Float64, "group": pl.String, "ratio": pl.Float64, "low": pl.Fl
           "high": pl.Float64, "reference": pl.Float64, "inside": pl.Boolean}  # fmt: skip
 
 
-def ratio_charts(
-    result: ReproductionData, figure: Mapping[str, Any], **size: Any
-) -> dict[str, AnyChart]:
+def ratio_charts(result: PartResult, figure: Mapping[str, Any], **size: Any) -> dict[str, AnyChart]:
     """Measured over expected along one axis, a chart for each value of another.
 
     Args:
@@ -34,7 +32,7 @@ def ratio_charts(
         figure: Its table of `study.toml`.
         size: `width` and `height` of a chart.
     """
-    study, axis, panel, group = result.study, figure["axis"], figure["panel"], figure["group"]
+    study, axis, panel, group = result.part, figure["axis"], figure["panel"], figure["group"]
     cells = [cell for cell in result.cells if cell.measured is not None and cell.published]
     groups = list(dict.fromkeys(text.label(cell.point[group]) for cell in cells))
     panels: dict[str, list[dict[str, Any]]] = {}
@@ -87,13 +85,13 @@ def _ratios(cell: Cell, reference: str | None) -> dict[str, float | None]:
     return found
 
 
-def _is_claimed(result: ReproductionData, cell: Cell) -> bool:
+def _is_claimed(result: PartResult, cell: Cell) -> bool:
     """Whether a claim holds the cell against its published number."""
     return any(
         test.get("metric") == cell.metric
         and "reference" not in test
         and point_is_at(cell.point, test.get("at", {}))
-        for claim in result.study.claims
+        for claim in result.claims
         for test in claim.tests
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 # A report is written hours after its study began, and another version may be installed meanwhile:
 # what others load when they first need it is loaded with this module.
@@ -16,13 +17,10 @@ from fairway.plot.page import Section, Table, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
 from fairway.study.claims import MEANING, Finding, Verdict
-from fairway.study.data import ReproductionData, cell_columns, cell_row
+from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_row
 from fairway.study.figures import figure_section
 from fairway.study.runs import cell_names, run_link, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
-
-if TYPE_CHECKING:
-    from fairway.study.data import WholeData
 
 _WHY = (
     "Each claim opens to what decided it: every effect that it speaks of, with its 95 % interval "
@@ -40,12 +38,22 @@ _RUNS = (
 def study_report(result: ReproductionData) -> str:
     """The whole report as HTML."""
     study = result.study
-    place = Place(result.directory, study.claims)
-    sections = [*claim_sections(result), *body_sections(result, place)]
+    sections = list(claim_sections(result))
+    if study.is_divided:
+        warnings = [f"not run: {why}" for why in result.skipped.values()]
+        table = part_table(result)
+        sections.append(Section("Parts", study.summary, warnings=warnings, tables=[table]))
+    for name, part in result.parts.items():
+        body = body_sections(part, Place(result.directory, study.claims, name))
+        if name:
+            title = f"Part {name}: {part.part.title}"
+            sections.append(Section(title, part.part.question, id=f"part-{name}"))
+            body = (replace(section, level=3) for section in body)
+        sections += body
     return page_of(result, sections)
 
 
-def page_of(result: ReproductionData | WholeData, sections: Sequence[Section]) -> str:
+def page_of(result: ReproductionData, sections: Sequence[Section]) -> str:
     """The whole page as HTML, with what the study is above its sections."""
     study = result.study
     note = f"{text.capital(result.quick)}." if result.quick else ""
@@ -59,7 +67,7 @@ def page_of(result: ReproductionData | WholeData, sections: Sequence[Section]) -
     )
 
 
-def claim_sections(result: ReproductionData | WholeData) -> Iterator[Section]:
+def claim_sections(result: ReproductionData) -> Iterator[Section]:
     """The verdicts, and what decided them."""
     if result.study.claims:
         counts = verdict_counts(result.findings)
@@ -68,26 +76,40 @@ def claim_sections(result: ReproductionData | WholeData) -> Iterator[Section]:
         yield Section("How claims are decided", _WHY, id="why")
 
 
-def body_sections(result: ReproductionData, on: Place) -> Iterator[Section]:
+def part_table(result: ReproductionData) -> Table:
+    """One line per part: what it is, what answered, how much was run."""
+    rows = []
+    for name, part in result.study.parts.items():
+        found = result.parts.get(name)
+        counts = ["skipped", text.ABSENT, text.ABSENT]
+        if found is not None:
+            published = sum(cell.published is not None for cell in found.cells)
+            counts = [text.number(n) for n in (len(found.sweep), len(found.cells), published)]
+        rows.append([name, part.title, part.backend, *counts])
+    columns = ["part", "what", "backend", "runs", "cells", "published"]
+    return Table("Parts", columns, rows, labels=3)
+
+
+def body_sections(result: PartResult, on: Place) -> Iterator[Section]:
     """Cells, figures, runs and the experiment.
 
     Args:
         result: The study.
         on: Where it stands on the page.
     """
-    study = result.study
+    own = result.part
     first = result.sweep.outcomes[0].point.experiment
     until = result.sweep.until
     repeated = sentence(until, result.sweep.stops) if until else ""
     names = cell_names(result)
     yield Section(
         "Published beside measured",
-        " ".join([study.summary, window_sentence(first), repeated]).strip(),
+        " ".join([own.summary, window_sentence(first), repeated]).strip(),
         warnings=result.sweep.warnings if until else remark_on_alike(result.sweep.outcomes),
         tables=[difference_table(result), cell_table(result, on, names)],
         id=on.anchor("beside"),
     )
-    for figure in study.figures:
+    for figure in own.figures:
         yield figure_section(result, figure)
     runs = run_table(result, names, anchor=on.anchor("runs"), root=on.root)
     yield Section("Runs", _RUNS, tables=[runs], id=on.anchor("every-run"))
@@ -95,7 +117,7 @@ def body_sections(result: ReproductionData, on: Place) -> Iterator[Section]:
 
 
 def cell_table(
-    result: ReproductionData, on: Place | None = None, names: dict[str, str] | None = None
+    result: PartResult, on: Place | None = None, names: dict[str, str] | None = None
 ) -> Table:
     """Published beside measured.
 
@@ -104,11 +126,11 @@ def cell_table(
         on: Where it stands on a page; without links and claims if on none.
         names: What links call the point of each cell.
     """
-    study = result.study
-    columns = cell_columns(study)
-    rows = [cell_row(study, cell) for cell in result.cells]
-    labels = len(study.axes) + (len(study.compared) > 1)
-    name = study.name(study.compared[0].metric) if len(study.compared) == 1 else "every metric"
+    own = result.part
+    columns = cell_columns(own)
+    rows = [cell_row(own, cell) for cell in result.cells]
+    labels = len(own.axes) + (len(own.compared) > 1)
+    name = own.name(own.compared[0].metric) if len(own.compared) == 1 else "every metric"
     caption = f"{text.capital(name)}, {text.count(len(rows), 'cell')}"
     if on is None or names is None:
         return Table(caption, columns, rows, labels)
@@ -128,7 +150,7 @@ def cell_table(
     )
 
 
-def difference_table(result: ReproductionData, part: str = "") -> Table:
+def difference_table(result: PartResult, part: str = "") -> Table:
     """How far measured is from published: one line per metric that has published numbers.
 
     Args:
@@ -149,7 +171,7 @@ def difference_table(result: ReproductionData, part: str = "") -> Table:
         ]
         rows.append(
             [
-                result.study.name(metric),
+                result.part.name(metric),
                 str(len(own)),
                 str(len(off)),
                 text.number(median(off), 3) if off else text.ABSENT,

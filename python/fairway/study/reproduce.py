@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
+from fairway.errors import InputError
 from fairway.ground import inventory, store
 from fairway.ground.progress import reporter
-from fairway.plot.drawing import SAME_COMMAND
+from fairway.plot.drawing import SAME_COMMAND, draw_report
 from fairway.study.claims import Cell, Finding, judge_all, readable
 from fairway.study.data import (
+    PartResult,
     ReproductionData,
-    cell_columns,
-    cell_row,
+    cells_of,
     expected_cells,
     measured_cells,
 )
-from fairway.study.files import find, keys, load_study
-from fairway.study.model import SCENARIO, Study
+from fairway.study.model import Part, Study
+from fairway.study.runs import write_experiments
 from fairway.sweep.run import run_plan
-
-__all__ = [
-    "SCENARIO",
-    "Reproduction",
-    "Study",
-    "cell_columns",
-    "cell_row",
-    "find",
-    "findings",
-    "keys",
-    "load_study",
-    "measured_cells",
-    "reproduce_study",
-]
 
 
 class Reproduction(ReproductionData):
@@ -44,9 +32,12 @@ class Reproduction(ReproductionData):
     def _repr_html_(self) -> str:
         from fairway.plot.page import plain_html
         from fairway.study.claim_sections import verdict_table
-        from fairway.study.report import cell_table
+        from fairway.study.report import cell_table, part_table
 
-        tables = (verdict_table(self), cell_table(self))
+        parts = (
+            [part_table(self)] if self.study.is_divided else map(cell_table, self.parts.values())
+        )
+        tables = (verdict_table(self), *parts)
         return f"<h3>{html.escape(self.study.title)}</h3>" + "".join(map(plain_html, tables))
 
 
@@ -54,6 +45,7 @@ def reproduce_study(
     study: Study,
     out: str | Path | None = None,
     *,
+    only: Sequence[str] = (),
     quick: bool = False,
     threads: int | None = None,
     dask: str | None = None,
@@ -64,39 +56,141 @@ def reproduce_study(
     Args:
         study: The study.
         out: Directory for everything; `runs/<key>` if not given.
-        quick: Whether to run its shortened form.
+        only: The parts to run; all if none is named.
+        quick: Whether to run its shortened form: of each named part its own, and the whole of one
+            that has none.
         threads: Runs at the same time.
         dask: Address of a Dask scheduler whose workers do the runs, or "local".
         quiet: Whether to show no progress.
+
+    Raises:
+        InputError: If there is no such part, no shortened form, or nothing is left to run.
     """
     from fairway.study.report import study_report
-    from fairway.study.runs import write_experiments
 
+    skipped = _skipped(study, only, quick=quick) if study.is_divided else {}
     directory = store.study_directory(out, study.key, quick=quick)
     source = inventory.source_of("study", study.key)
+    if study.is_divided:
+        store.check_writable(directory, "study of parts")
     store.refuse_another(directory, source)
-    with permitting(backend=None if study.backend == "sim" else study.backend):
-        planned = study.plan(quick=quick)
+    if not study.is_divided:
+        part = _run(study, directory, source, quick=quick, threads=threads, dask=dask, quiet=quiet)
+        parts = {"": part}
+    else:
+        store.mark(directory, "study of parts", source)
+        parts = {
+            name: reproduce_study(
+                Study.of(part),
+                directory / name,
+                quick=quick and part.quick is not None,
+                threads=threads,
+                dask=dask,
+                quiet=quiet,
+            ).parts[""]
+            for name, part in study.parts.items()
+            if name not in skipped
+        }
+    cells = cells_of({name: part.cells for name, part in parts.items()})
+    note = _note(study, skipped) if quick else None
+    found = findings(study, cells, skipped)
+    result = Reproduction(study, parts, skipped, found, note, directory)
+    store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
+    draw = partial(study_report, result)
+    if study.is_divided:
+        draw_report(directory, draw, SAME_COMMAND)
+    else:
+        write_experiments(result.parts[""])
+        result.sweep.save_overview(directory, report=draw, again=SAME_COMMAND)
+    return result
+
+
+def _run(
+    study: Study,
+    directory: Path,
+    source: str,
+    *,
+    quick: bool,
+    threads: int | None,
+    dask: str | None,
+    quiet: bool,
+) -> PartResult:
+    """Run every point of a study that is not divided."""
+    part = study.part
+    with permitting(backend=None if part.backend == "sim" else part.backend):
+        planned = part.plan(quick=quick)
     sweep = run_plan(
         planned,
-        find_backend(study.backend),
+        find_backend(part.backend),
         directory=directory,
         threads=threads,
-        progress=reporter(study.key, quiet=quiet),
+        progress=reporter(part.key, quiet=quiet),
         dask=dask,
         keep="runs",
         source=source,
     )
-    cells = tuple(measured_cells(study, sweep.outcomes, sweep.stops))
-    note = study.quick.note if quick and study.quick else None
-    result = Reproduction(study, sweep, cells, findings(study, cells), note, directory)
-    store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
-    write_experiments(result)
-    sweep.save_overview(directory, report=lambda: study_report(result), again=SAME_COMMAND)
-    return result
+    note = part.quick.note if quick and part.quick else None
+    cells = tuple(measured_cells(part, sweep.outcomes, sweep.stops))
+    return PartResult(part, sweep, cells, note, directory, study.claims)
 
 
-def findings(study: Study, cells: Sequence[Cell]) -> tuple[Finding, ...]:
-    """The verdict of each claim."""
-    found = judge_all(study.claims, cells, expected_cells(study))
+def findings(
+    study: Study, cells: Sequence[Cell], skipped: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
+    """The verdict of each claim, from the cells of all parts that were run.
+
+    Args:
+        study: The study.
+        cells: What was measured.
+        skipped: Name of a part -> why it was not run.
+    """
+    expected = cells_of({name: expected_cells(part) for name, part in study.parts.items()})
+    found = judge_all(study.claims, cells, expected, skipped)
     return tuple(readable(finding, study.names) for finding in found)
+
+
+def _skipped(study: Study, only: Sequence[str], *, quick: bool) -> dict[str, str]:
+    """Part -> why it is not run.
+
+    Raises:
+        InputError: If there is no part of a name, no quick form, or nothing is left.
+    """
+    if quick and not study.left_out and not any(part.quick for part in study.parts.values()):
+        raise InputError(f"{study.key}: has no quick form; leave out --quick")
+    for name in only:
+        if name not in study.parts:
+            raise InputError(f"{study.key}: no part {name}; there is {', '.join(study.parts)}")
+    found: dict[str, str] = {}
+    for name, part in study.parts.items():
+        if only and name not in only:
+            found[name] = f"part {name} was not asked for"
+        elif quick and name in study.left_out and name not in only:
+            found[name] = f"part {name} is left out of the quick form"
+        elif why := _unanswered(part):
+            found[name] = f"part {name} {why}"
+    if len(found) == len(study.parts):
+        reasons = "; ".join(dict.fromkeys(found.values()))
+        raise InputError(f"{study.key}: no part of it can be run: {reasons}")
+    return found
+
+
+def _unanswered(part: Part) -> str | None:
+    """Why nothing can answer a part; none if something can."""
+    if part.backend != "linux":
+        return None
+    from fairway.backends.linux import cache
+    from fairway.backends.linux.machine import AGENT
+
+    if cache.find() is None:
+        return "needs a Linux kernel, which `fairway linux build` makes in some minutes"
+    return None if AGENT.is_file() else f"needs {AGENT}, which `make build` makes"
+
+
+def _note(study: Study, skipped: Mapping[str, str]) -> str:
+    """How the study was shortened."""
+    notes = {
+        name: part.quick.note if part.quick else "whole"
+        for name, part in study.parts.items()
+        if name not in skipped
+    }
+    return "; ".join(f"{name}: {note}" if name else note for name, note in notes.items())

@@ -13,14 +13,14 @@ from fairway.plot.figures import group_encoding, inline
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.cells import Column
 from fairway.study.claims import Cell
-from fairway.study.data import ReproductionData
+from fairway.study.data import PartResult
 
 
-def residual_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def residual_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """Measured over expected for every cell, a chart for each combination of some axes."""
     charts = residual_charts(result, figure, width=FILL)
     metrics = metrics_of(figure)
-    compared = [c.title for c in result.study.compared if c.metric in metrics]
+    compared = [c.title for c in result.part.compared if c.metric in metrics]
     if not charts:
         return Section(figure["title"], "No cell has both numbers.")
     lead = f"Points are cells: measured over {compared[0]}, less one; the same axes in every chart."
@@ -35,7 +35,7 @@ def metrics_of(figure: Mapping[str, Any]) -> list[str]:
 
 
 def residual_charts(
-    result: ReproductionData, figure: Mapping[str, Any], **size: Any
+    result: PartResult, figure: Mapping[str, Any], **size: Any
 ) -> dict[str, alt.LayerChart]:
     """The charts of a figure by their titles."""
     rows = _rows(result, figure)
@@ -51,7 +51,7 @@ def residual_charts(
         str(name): residuals(
             frame.filter(pl.col("panel") == name).drop("panel"),
             series=list(dict.fromkeys(frame["series"])),
-            x_title=result.study.name(figure["x"]),
+            x_title=result.part.name(figure["x"]),
             title=f"{figure['title']}, {name}",
             domain=domain,
             limit=limit,
@@ -62,8 +62,8 @@ def residual_charts(
     }
 
 
-def _rows(result: ReproductionData, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
-    study, metrics = result.study, metrics_of(figure)
+def _rows(result: PartResult, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
+    study, metrics = result.part, metrics_of(figure)
     columns = {column.metric: column for column in study.compared}
     panel = figure["panel"] if isinstance(figure["panel"], list) else [figure["panel"]]
     rows = []

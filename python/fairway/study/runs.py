@@ -12,14 +12,14 @@ from fairway.ground import store, text
 from fairway.plot.page import Link, Table
 from fairway.study.cells import averaged
 from fairway.study.claims import Cell
-from fairway.study.data import ReproductionData
+from fairway.study.data import PartResult
 from fairway.sweep.outcome import Outcome
 
 #: The experiment of a run, beside its results.
 EXPERIMENT = "experiment.toml"
 
 
-def write_experiments(result: ReproductionData) -> None:
+def write_experiments(result: PartResult) -> None:
     """Put the experiment of each run beside its results, as a file that `fairway run` takes."""
     import tomli_w
 
@@ -47,9 +47,7 @@ def command(outcome: Outcome, place: str) -> str:
     return f"{path}fairway run {place}/{EXPERIMENT}{answers}"
 
 
-def run_table(
-    result: ReproductionData, names: Mapping[str, str], *, anchor: str, root: Path
-) -> Table:
+def run_table(result: PartResult, names: Mapping[str, str], *, anchor: str, root: Path) -> Table:
     """One line for each run: what was measured in it, its files and what repeats it.
 
     Args:
@@ -58,7 +56,7 @@ def run_table(
         anchor: Of the table.
         root: The directory of the report.
     """
-    study = result.study
+    study = result.part
     metrics = [c.metric for c in study.compared if c.mean_over is None]
     means = list(dict.fromkeys(column.mean_over for column in study.compared))
     values = {
@@ -111,7 +109,7 @@ def run_link(shown: str, cell: Cell, names: Mapping[str, str], *, table: str) ->
     return Link(shown, table, rows=query, label=f"{shown}, its runs")
 
 
-def cell_names(result: ReproductionData) -> dict[str, str]:
+def cell_names(result: PartResult) -> dict[str, str]:
     """What links call the point of each cell."""
     points = dict.fromkeys(key(cell.point) for cell in result.cells)
     return {point: str(number) for number, point in enumerate(points, 1)}

@@ -12,14 +12,14 @@ from fairway.plot.figures import over_time, thin
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.study.claims import point_is_at
-from fairway.study.data import ReproductionData
+from fairway.study.data import PartResult
 from fairway.sweep.outcome import Outcome
 
 #: Points along one line.
 _SMALL_POINTS = 250
 
 
-def small_multiples(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def small_multiples(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """One small chart per point, all with the same axes.
 
     Args:
@@ -40,7 +40,7 @@ def small_multiples(result: ReproductionData, figure: Mapping[str, Any]) -> Sect
     y_max = max(tops, default=0.0) * quantity.scale
     charts = []
     for outcome, frame in zip(drawn, frames, strict=True):
-        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
+        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.part.key
         chart = over_time(
             frame,
             quantity,

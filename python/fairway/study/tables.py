@@ -8,10 +8,10 @@ from typing import Any
 
 from fairway.ground import text
 from fairway.plot.page import Table
-from fairway.study.model import Study, Whole
+from fairway.study.model import Part, Study
 
 
-def overview(studies: Sequence[Study | Whole]) -> Table:
+def overview(studies: Sequence[Study]) -> Table:
     """A line for each study."""
     rows = [
         [one.key, one.question or one.title, text.number(points(one)), text.number(len(one.claims))]
@@ -20,21 +20,24 @@ def overview(studies: Sequence[Study | Whole]) -> Table:
     return Table("Studies", ["key", "question", "points", "claims"], rows, labels=2)
 
 
-def introduction(one: Study | Whole) -> Iterator[str]:
+def introduction(one: Study) -> Iterator[str]:
     """Title, source, question and summary, a paragraph each."""
     for paragraph in (one.title, one.source, one.question, one.summary):
         if paragraph:
             yield " ".join(paragraph.split())
 
 
-def in_full(one: Study | Whole) -> list[Table]:
+def in_full(one: Study) -> list[Table]:
     """What varies, in each part, and the claims."""
-    tables = [_axes(f"What varies{of}", part) for of, part in _parts(one)]
+    tables = [
+        _axes(f"What varies: {name}" if name else "What varies", part)
+        for name, part in one.parts.items()
+    ]
     claims = [[claim.id, claim.statement, claim.where] for claim in one.claims]
     return [*tables, Table("Claims", ["id", "statement", "where"], claims, labels=3)]
 
 
-def summary(one: Study | Whole) -> dict[str, Any]:
+def summary(one: Study) -> dict[str, Any]:
     """A study as plain data."""
     return {
         "key": one.key,
@@ -43,7 +46,7 @@ def summary(one: Study | Whole) -> dict[str, Any]:
         "question": one.question,
         "summary": one.summary,
         "points": points(one),
-        "parts": {part.key: _part(part) for _, part in _parts(one)},
+        "parts": {part.key: _part(part) for part in one.parts.values()},
         "claims": [
             {"id": claim.id, "statement": claim.statement, "where": claim.where}
             for claim in one.claims
@@ -51,18 +54,12 @@ def summary(one: Study | Whole) -> dict[str, Any]:
     }
 
 
-def points(one: Study | Whole) -> int:
+def points(one: Study) -> int:
     """Points of all parts; each is run as often as the study says."""
-    return sum(sum(1 for _ in part.points()) for _, part in _parts(one))
+    return sum(sum(1 for _ in part.points()) for part in one.parts.values())
 
 
-def _parts(one: Study | Whole) -> list[tuple[str, Study]]:
-    if isinstance(one, Study):
-        return [("", one)]
-    return [(f": {name}", part) for name, part in one.parts.items()]
-
-
-def _axes(caption: str, study: Study) -> Table:
+def _axes(caption: str, study: Part) -> Table:
     rows = [
         [study.name(axis), axis, "; ".join(text.label(value) for value in values)]
         for axis, values in study.axes.items()
@@ -77,7 +74,7 @@ def _repetitions(given: int | Mapping[str, Any]) -> str:
     return f"until {given.get('until', text.ABSENT)}, at most {given.get('at_most', math.inf):g}"
 
 
-def _part(study: Study) -> dict[str, Any]:
+def _part(study: Part) -> dict[str, Any]:
     return {
         "backend": study.backend,
         "points": sum(1 for _ in study.points()),

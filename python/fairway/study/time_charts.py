@@ -15,7 +15,7 @@ from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
 from fairway.study.claims import point_is_at
-from fairway.study.data import ReproductionData
+from fairway.study.data import PartResult
 from fairway.sweep.outcome import Outcome
 
 #: Points along a line.
@@ -24,7 +24,7 @@ _POINTS = 600
 _HEIGHT = 150
 
 
-def time_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def time_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """The first flow's quantities over time at every point; those of one unit in one chart."""
     at = figure.get("at", {})
     named = figure["quantity"]
@@ -44,7 +44,7 @@ def time_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section
 
 
 def _charts(
-    result: ReproductionData,
+    result: PartResult,
     figure: Mapping[str, Any],
     outcome: Outcome,
     together: Sequence[Quantity],
@@ -59,7 +59,7 @@ def _charts(
         for axis, value in outcome.point.axes.items()
         if axis not in figure.get("at", {}) or isinstance(figure["at"][axis], list)
     )
-    title = ", ".join(varied) or result.study.key
+    title = ", ".join(varied) or result.part.key
     return [Figure(f"{title}: {', '.join(one.words for one in together)}", chart)]
 
 
@@ -123,7 +123,7 @@ def _long(
     return pl.concat(frames).drop_nulls("value")
 
 
-def phase_section(result: ReproductionData, figure: Mapping[str, Any]) -> Section:
+def phase_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """The window of the first flow at each point, its phases behind it, over the same time."""
     drawn = [
         outcome
@@ -135,7 +135,7 @@ def phase_section(result: ReproductionData, figure: Mapping[str, Any]) -> Sectio
     for outcome in drawn:
         flow = str(outcome.summary["flows"][0]["id"])
         rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
-        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.study.key
+        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.part.key
         shown[title] = (rows, of_series(rows, flow))
     charts = [
         Figure(title, phase_chart(rows, found, width=FILL))
