@@ -5,14 +5,14 @@ use fairway_units::{Duration, NANOS_PER_SEC, Rate};
 /// How transmissions are timed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Timing {
-    /// Times are rounded down, and what is left over counts for the next packet. A packet that arrives as
-    /// a transmission ends finds it over.
+    /// Times are rounded down, and what is left over counts for the next packet. A packet that arrives
+    /// as a transmission ends finds it over.
     #[default]
     Exact,
     /// As in ns-3.29: rounded down, after a detour over binary fractions that makes about half of the
     /// whole numbers one less (`src/network/utils/data-rate.cc`, `CalculateBytesTxTime`;
-    /// `src/core/model/nstime.h`, `Time::FromDouble`). A packet that arrives as a transmission ends comes
-    /// before that, as it was under way for longer (`src/core/model/scheduler.h`).
+    /// `src/core/model/nstime.h`, `Time::FromDouble`). A packet that arrives as a transmission ends
+    /// comes before that, as it was under way for longer (`src/core/model/scheduler.h`).
     Ns3,
 }
 

@@ -32,8 +32,8 @@ impl AckCompression {
         AckCompression { max_delay, held: 0, sent_at_once: 0, rcv_nxt: 0, deadline: Time::NEVER }
     }
 
-    /// Hold back an acknowledgement up to `rcv_nxt`, until `other` at the latest. Returns false if it must
-    /// leave.
+    /// Hold back an acknowledgement up to `rcv_nxt`, until `other` at the latest. Returns false if it
+    /// must leave.
     pub(crate) fn hold(&mut self, rcv_nxt: u64, rtt: Duration, other: Time, now: Time) -> bool {
         if self.held >= MAX_HELD {
             return false;

@@ -499,8 +499,9 @@ impl Endpoint {
         segment.ack.offset(self.isn, sent).is_some_and(|ack| ack > sent)
     }
 
-    /// Answer an acknowledgement from below the window: a window probe, or a late segment (RFC 9293 section
-    /// 3.10.7.4). Linux limits the rate, as the two ends may answer each other (`tcp_oow_rate_limited`).
+    /// Answer an acknowledgement from below the window: a window probe, or a late segment (RFC 9293
+    /// section 3.10.7.4). Linux limits the rate, as the two ends may answer each other
+    /// (`tcp_oow_rate_limited`).
     #[inline(never)]
     fn answer_outdated(&mut self, now: Time) {
         let is_linux = self.stack.acks.delayed_ack == DelayedAck::Linux;
@@ -511,8 +512,8 @@ impl Endpoint {
         self.receiver.acknowledge_now();
     }
 
-    /// RFC 7323 section 4.3: echo the segment that covers the last acknowledgement, with or without data,
-    /// and none below the window (section 5.3, R2).
+    /// RFC 7323 section 4.3: echo the segment that covers the last acknowledgement, with or without
+    /// data, and none below the window (section 5.3, R2).
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
@@ -577,8 +578,8 @@ impl Endpoint {
         }
     }
 
-    /// Count a marked segment without data. Its acknowledgement must not look like a duplicate: with SACK,
-    /// it has no blocks (RFC 9768 section 3.2.2.5.1).
+    /// Count a marked segment without data. Its acknowledgement must not look like a duplicate: with
+    /// SACK, it has no blocks (RFC 9768 section 3.2.2.5.1).
     #[inline(never)]
     fn receive_marks_of_control(&mut self, flags: Flags) {
         let data_waits = self.receiver.ack_is_delayed() || self.receiver.ack_is_due();
@@ -631,7 +632,8 @@ impl Endpoint {
             }
         }
         let blocks = &mut sack[..count];
-        // RFC 2883 section 4: a D-SACK is below the cumulative acknowledgement, or inside the second block.
+        // RFC 2883 section 4: a D-SACK is below the cumulative acknowledgement, or inside the second
+        // block.
         let duplicate = match *blocks {
             [first, ..] if first.start < ack => Some(first),
             [first, second, ..] if first.start >= second.start && first.end <= second.end => {

@@ -77,8 +77,9 @@ impl Rack {
         self.rtt_of = 0;
     }
 
-    /// A segment that was last sent at `sent_at` is acknowledged, and was not SACKed before. An echo from
-    /// before its retransmission says nothing of that (`tcp_clean_rtx_queue`, `tcp_skb_spurious_retrans`).
+    /// A segment that was last sent at `sent_at` is acknowledged, and was not SACKed before. An echo
+    /// from before its retransmission says nothing of that (`tcp_clean_rtx_queue`,
+    /// `tcp_skb_spurious_retrans`).
     #[inline]
     pub fn acknowledged(&mut self, sent_at: Time, end: u64, sent_again: bool) {
         if sent_again && self.echo_ms.is_some_and(|echo| echo < sent_at.as_millis()) {
@@ -221,7 +222,8 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_counts_after_what_is_sacked() {
-        // Segments 1 and 2 left at 0, 3 at 10 and 4 at 12 ms. At 50 ms 1 is acknowledged, 4 and 3 SACKed.
+        // Segments 1 and 2 left at 0, 3 at 10 and 4 at 12 ms. At 50 ms 1 is acknowledged, 4 and 3
+        // SACKed.
         let mut rack = Rack::new(3);
         rack.begin(at(50), Some(ms(40)), None);
         rack.acknowledged(at(0), 1000, false);
@@ -261,7 +263,8 @@ mod tests {
 
     #[test]
     fn an_echo_from_before_the_retransmission_does_not_speak_of_it() {
-        // Sent again at 60 ms, acknowledged at 120: by the echo, for what had left at 59. SACKs are believed.
+        // Sent again at 60 ms, acknowledged at 120: by the echo, for what had left at 59. SACKs are
+        // believed.
         let mut rack = fourth_arrived();
         assert!(rack.take_advanced());
         rack.begin(at(120), Some(ms(50)), Some(59));

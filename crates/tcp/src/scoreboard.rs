@@ -241,7 +241,8 @@ impl Scoreboard {
         }
     }
 
-    /// `segment` was retransmitted while `snd_nxt` was the next new byte. Returns where in its buffer it is.
+    /// `segment` was retransmitted while `snd_nxt` was the next new byte. Returns where in its buffer
+    /// it is.
     pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) -> Place {
         if self.lost_again.front() == Some(&segment.index) {
             self.lost_again.pop_front();

@@ -1,6 +1,6 @@
-//! What an application has written and the network has not acknowledged, in the buffers that Linux keeps
-//! it in (`struct sk_buff`). No burst reaches over the end of one, and their memory is what a send buffer
-//! is filled by (Linux 6.1 `net/ipv4/tcp.c`, `tcp_sendmsg_locked`; `include/net/sock.h`,
+//! What an application has written and the network has not acknowledged, in the buffers that Linux
+//! keeps it in (`struct sk_buff`). No burst reaches over the end of one, and their memory is what a
+//! send buffer is filled by (Linux 6.1 `net/ipv4/tcp.c`, `tcp_sendmsg_locked`; `include/net/sock.h`,
 //! `sk_stream_memory_free`, `sk_stream_is_writeable`).
 
 use std::collections::VecDeque;
@@ -117,8 +117,9 @@ impl WriteQueue {
         !self.waits
     }
 
-    /// The application, which wants to write up to `end` in all, writes until something may have to leave.
-    /// A new buffer takes `most` bytes, and so does the last if a part of it has not left; `next` has not.
+    /// The application, which wants to write up to `end` in all, writes until something may have to
+    /// leave. A new buffer takes `most` bytes, and so does the last if a part of it has not left;
+    /// `next` has not.
     pub fn write(&mut self, end: u64, next: u64, una: u64, sizes: Sizes) -> Written {
         while !self.waits && self.written < end {
             let room = self.room_of_last(next, sizes.most);
@@ -142,8 +143,8 @@ impl WriteQueue {
         Written::Nothing
     }
 
-    /// Fills the last buffer, which takes `room` bytes, or a new one. A mark stays if it is not the end of
-    /// what was written at once.
+    /// Fills the last buffer, which takes `room` bytes, or a new one. A mark stays if it is not the end
+    /// of what was written at once.
     fn copy(&mut self, end: u64, room: u64, most: u64) {
         let left = end - self.written;
         let goes_on =
@@ -321,8 +322,8 @@ mod tests {
 
     #[test]
     fn what_is_written_in_pieces_lies_together() {
-        // Pieces of 1000 bytes, two of which leave as they come: the others fill one buffer, marked as the
-        // end of what was written.
+        // Pieces of 1000 bytes, two of which leave as they come: the others fill one buffer, marked as
+        // the end of what was written.
         let mut queue = queue(46_080);
         let sizes = sizes(65_160);
         for end in [1000, 2000] {

@@ -114,7 +114,8 @@ impl Variable {
     /// Bits flow at the rate of each period; a packet leaves when its last bit has.
     fn next(&mut self, at: Time, payload_bytes: u32, stream: &mut Stream) -> Time {
         if at >= self.period_ends {
-            // Its application may have waited for many periods, of which the last is the one that counts.
+            // Its application may have waited for many periods, of which the last is the one that
+            // counts.
             let passed = at.since(self.period_ends).as_nanos() / self.period.as_nanos();
             self.period_ends =
                 self.period_ends + self.period.saturating_mul(passed.saturating_add(1));

@@ -4,8 +4,8 @@
 //!
 //! The base agent is Reno: its descendants are near to `recovery = "rfc"` without SACK
 //! (FullTcp/Newreno) and with it (FullTcp/Sack). What is not modelled: `data_on_syn_` and
-//! `dupack_reset_` (false), `spa_thresh_` (0), the FIN on the last segment of data (here it is one of its
-//! own), and fast recovery entered without a retransmission by duplicates after a timeout.
+//! `dupack_reset_` (false), `spa_thresh_` (0), the FIN on the last segment of data (here it is one of
+//! its own), and fast recovery entered without a retransmission by duplicates after a timeout.
 
 use fairway_cc::{SlowStart, Variant};
 use fairway_units::Duration;

@@ -84,11 +84,11 @@ pub struct Buffers {
     /// Send buffer in bytes: unacknowledged and unsent data of the application; with `write_queue`, the
     /// memory that they take.
     pub send_buffer: u64,
-    /// Whether the send buffer grows with the congestion window, up to `send_buffer`, instead of being all
-    /// of that at once (Linux `tcp_sndbuf_expand`).
+    /// Whether the send buffer grows with the congestion window, up to `send_buffer`, instead of being
+    /// all of that at once (Linux `tcp_sndbuf_expand`).
     pub send_buffer_tuning: bool,
-    /// With `tso`, whether the application's data lie in buffers of limited size, over whose ends no burst
-    /// reaches, and whose memory fills the send buffer (Linux `struct sk_buff`).
+    /// With `tso`, whether the application's data lie in buffers of limited size, over whose ends no
+    /// burst reaches, and whose memory fills the send buffer (Linux `struct sk_buff`).
     pub write_queue: bool,
     /// Bytes that a buffer of the kernel has for headers, which depend on how it was built
     /// (`MAX_TCP_HEADER`).

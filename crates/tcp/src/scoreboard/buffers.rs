@@ -1,6 +1,6 @@
-//! The buffers that outstanding segments lie in, which take memory each (`struct sk_buff`): a burst is one,
-//! and it is split where only a part of it is SACKed or sent again (Linux 6.1 `net/ipv4/tcp_input.c`,
-//! `tcp_sacktag_walk`; `tcp_output.c`, `__tcp_retransmit_skb`).
+//! The buffers that outstanding segments lie in, which take memory each (`struct sk_buff`): a burst is
+//! one, and it is split where only a part of it is SACKed or sent again (Linux 6.1
+//! `net/ipv4/tcp_input.c`, `tcp_sacktag_walk`; `tcp_output.c`, `__tcp_retransmit_skb`).
 
 use fairway_units::Time;
 
@@ -60,8 +60,8 @@ impl Scoreboard {
         Place { goes_on, has_more }
     }
 
-    /// The segments of these places have been SACKed: they join the buffer before, if all of that is, and
-    /// then the one behind joins, too (`tcp_shift_skb_data`).
+    /// The segments of these places have been SACKed: they join the buffer before, if all of that is,
+    /// and then the one behind joins, too (`tcp_shift_skb_data`).
     pub(super) fn regroup(&mut self, from: usize, to: usize) {
         self.split(from);
         self.split(to);

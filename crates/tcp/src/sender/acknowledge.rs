@@ -132,8 +132,8 @@ impl Sender {
 
     /// Whether duplicate acknowledgements without SACK mean that new data has arrived. After an episode
     /// its retransmissions may cause them (RFC 6582 section 3.2 step 2; Linux
-    /// `tcp_is_non_sack_preventing_reopen`). After a timeout earlier data has left the pipe already; Linux
-    /// counts them once new data has left (`tcp_process_loss`).
+    /// `tcp_is_non_sack_preventing_reopen`). After a timeout earlier data has left the pipe already;
+    /// Linux counts them once new data has left (`tcp_process_loss`).
     pub(super) fn heeds_duplicates(&self) -> bool {
         match self.phase {
             Phase::Recovery => !self.is_held(),
@@ -333,8 +333,8 @@ impl Sender {
         self.policy.advance(progress);
     }
 
-    /// An old acknowledgement. Its SACK blocks count and may reveal losses, but the window does not change
-    /// (Linux 6.1 `tcp_ack`, from `old_ack` on).
+    /// An old acknowledgement. Its SACK blocks count and may reveal losses, but the window does not
+    /// change (Linux 6.1 `tcp_ack`, from `old_ack` on).
     #[cold]
     #[inline(never)]
     fn handle_old_ack(&mut self, info: &AckInfo<'_>, now: Time) {

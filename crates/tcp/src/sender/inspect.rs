@@ -84,8 +84,8 @@ impl Sender {
 
     /// Congestion window in bytes as ns-2 records it (`cwnd_`). While losses are repaired it is above
     /// [`Self::cwnd`] by a segment for each duplicate (RFC 5681 section 3.2 steps 3 and 4; ns-2.35
-    /// `tcp/tcp-full.cc`, `dupack_action` and `extra_ack`), or by what TCP-Linux allowed in flight when the
-    /// last acknowledgement came (`tcp/tcp-linux.cc`, `save_from_linux`).
+    /// `tcp/tcp-full.cc`, `dupack_action` and `extra_ack`), or by what TCP-Linux allowed in flight when
+    /// the last acknowledgement came (`tcp/tcp-linux.cc`, `save_from_linux`).
     pub fn inflated_cwnd(&self) -> u64 {
         self.policy.recorded_window(self)
     }

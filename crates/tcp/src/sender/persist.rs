@@ -1,5 +1,6 @@
-//! Probes of a closed window, in case the segment that opens it is lost (RFC 9293 section 3.8.6.1; Linux 6.1 `net/ipv4/tcp_timer.c`, `tcp_probe_timer`; `tcp_output.c`,
-//! `tcp_send_probe0`, `tcp_write_wakeup`; `tcp_input.c`, `tcp_ack_probe`).
+//! Probes of a closed window, in case the segment that opens it is lost (RFC 9293 section 3.8.6.1;
+//! Linux 6.1 `net/ipv4/tcp_timer.c`, `tcp_probe_timer`; `tcp_output.c`, `tcp_send_probe0`,
+//! `tcp_write_wakeup`; `tcp_input.c`, `tcp_ack_probe`).
 
 use fairway_units::{Duration, Time};
 

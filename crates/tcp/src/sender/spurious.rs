@@ -44,8 +44,8 @@ impl Sender {
         ack.info.duplicate.map_or(0, |range| self.count_duplicate(range, ack.prior_una))
     }
 
-    /// `range` arrived twice. Returns its bytes, or none if fewer were retransmitted, so that the network
-    /// made the copy (Linux 6.1 `tcp_dsack_seen`).
+    /// `range` arrived twice. Returns its bytes, or none if fewer were retransmitted, so that the
+    /// network made the copy (Linux 6.1 `tcp_dsack_seen`).
     #[cold]
     #[inline(never)]
     fn count_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {

@@ -135,7 +135,8 @@ hooks! {
         fn leaves_timeout(&self, s: &Sender, summary: &AckSummary) -> bool { false }
         /// Whether `ack`, of something new, ends the episode under way.
         fn ends_episode(&self, s: &Sender, ack: u64) -> bool { ack >= s.recover }
-        /// Whether the acknowledgement that ends one episode and begins the next is in recovery all along.
+        /// Whether the acknowledgement that ends one episode and begins the next is in recovery all
+        /// along.
         fn stays_in_recovery(&self) -> bool { false }
         /// Whether losses remain when an episode ends.
         fn has_further_losses(&self, board: &mut Scoreboard) -> bool { board.next_lost().is_some() }
@@ -189,7 +190,8 @@ hooks! {
         fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {}
         /// A segment has left.
         fn sent(&mut self, board: &Scoreboard, departure: Departure) {}
-        /// Recovery begins, before the window is reduced; `reduces` unless it was for a mark just before.
+        /// Recovery begins, before the window is reduced; `reduces` unless it was for a mark just
+        /// before.
         fn enter(&mut self, s: &mut Sender, reduces: bool) {}
         /// The window is reduced.
         fn reduce(&mut self, reduction: Reduction) {}

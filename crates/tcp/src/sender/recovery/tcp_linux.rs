@@ -19,8 +19,8 @@ pub(crate) struct TcpLinux {
     /// What that was when the last event came, which `cwnd_` had then.
     allowed: u64,
     /// Whether flight falls by a segment for every second acknowledgement: each segment that leaves
-    /// lowers what the next event allows (`send_much`). With `overhead_` segments leave by a timer, after
-    /// which `load_to_linux` takes that back, and flight stays as it is.
+    /// lowers what the next event allows (`send_much`). With `overhead_` segments leave by a timer,
+    /// after which `load_to_linux` takes that back, and flight stays as it is.
     halves: bool,
 }
 
