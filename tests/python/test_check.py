@@ -10,7 +10,7 @@ TESTS = check.ROOT / "tests" / "python"
 @pytest.mark.parametrize(
     ("module", "test"),
     [
-        ("cli/doctor", "test_cli.py"),
+        ("cli/doctor", "test_doctor.py"),
         ("metrics/fairness", "test_metrics.py"),
         ("study/claims", "test_claims.py"),
     ],

@@ -43,11 +43,11 @@ PYTHON = ["docs/metrics.md", "docs/statistics.md", "docs/models.md"]
 PYTHON_NOT_RUN = {
     ("docs/commands/agree.md", "fairway.agree"): "needs a kernel; test_agree.py",
     ("docs/commands/fidelity.md", "fairway.fidelity"): "every cell, a minute; test_fidelity.py",
-    ("docs/commands/doctor.md", "192.0.2.7"): "a path to a host; test_host_advice.py",
+    ("docs/commands/doctor.md", "192.0.2.7"): "a path to a host; test_doctor.py",
     ("docs/commands/run.md", "SLURMCluster"): "needs Slurm; test_sweep_slurm.py",
     ("docs/commands/run.md", "duckdb"): "a package that Fairway does not need",
     ("docs/commands/run.md", "scan_parquet"): "test_the_table_of_a_sweep_is_read_as_shown, below",
-    ("docs/commands/generate.md", "Xfer"): "needs a collector; test_traffic.py",
+    ("docs/commands/generate.md", "Xfer"): "needs a collector; test_generate_collect.py",
 }
 #: Commands that are run, by the beginnings of their lines; all others are only parsed, for they
 #: need a kernel, another host, a capture or files of yours, or take longer than seconds.

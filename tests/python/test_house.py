@@ -4,7 +4,9 @@ import ast
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
+import typer.main
 
+from fairway.cli.main import app
 from test_architecture import PAGE, ROOT, named
 
 PACKAGE = ROOT / "python" / "fairway"
@@ -89,3 +91,11 @@ def test_an_import_in_a_function_and_one_for_types_count(tmp_path):
     ]
     with pytest.raises(CycleError):
         TopologicalSorter(edges).prepare()
+
+
+def test_a_command_has_a_module_a_page_and_tests_of_its_name():
+    tests = {path.stem for path in (ROOT / "tests" / "python").glob("test_*.py")}
+    for name in typer.main.get_command(app).commands:
+        assert f"fairway.cli.{name}" in modules(PACKAGE)
+        assert (ROOT / "docs" / "commands" / f"{name}.md").is_file()
+        assert any(name in test.split("_") for test in tests), f"no test_{name}.py"

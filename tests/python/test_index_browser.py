@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from fairway.study.all import reproduce_each
-from test_study_all import made, run
+from test_reproduce_all import made, run
 
 
 @pytest.fixture(scope="module")

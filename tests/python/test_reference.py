@@ -11,7 +11,7 @@ import typer.main
 
 import fairway
 from fairway.cli.main import app
-from test_gallery import entry_of
+from test_gallery_algorithms import entry_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

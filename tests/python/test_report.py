@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fairway
-from conftest import SMALL
+from conftest import SMALL, command
 from fairway.cli.layout import lines
 from fairway.cli.main import guarded
 from fairway.compare.runs import compare
@@ -387,3 +387,12 @@ def test_flows_that_run_for_a_part_of_the_window_are_named():
     windowed = {**experiment, "measure": {"window": ["10 s", "60 s"]}}
     assert window_sentence(windowed) == "Averages over the measuring window from 10 s to 60 s."
     assert partial_sentence(windowed) == ""
+
+
+def test_a_report_can_be_written_again(small, tmp_path):
+    fairway.run(small, tmp_path / "r")
+    (tmp_path / "r" / "report.html").unlink()
+    done = command("report", tmp_path / "r", "--figures", "svg")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r" / "report.html").is_file()
+    assert (tmp_path / "r" / "figures" / "cwnd.svg").is_file()

@@ -365,3 +365,9 @@ def test_the_command_refuses(arguments, says):
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_installed_is_healthy():
+    health = command("doctor", "--json")
+    assert json.loads(health.stdout)["healthy"] is True
+    assert health.returncode == 0

@@ -1,32 +1,16 @@
-"""The command: what it prints where, and the exit codes that scripts rely on."""
+"""The command `run`: what it prints where, and the exit codes that scripts rely on."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway.cli import main as cli
 from waiting import PATIENCE_S, until
-
-COMMANDS = [
-    "run",
-    "reproduce",
-    "compare",
-    "report",
-    "algorithms",
-    "presets",
-    "gallery",
-    "schema",
-    "doctor",
-    "linux",
-    "script",
-]
 
 
 def refused(done, says: str) -> None:
@@ -203,109 +187,3 @@ def test_two_processes_may_write_the_same_directory(small, tmp_path):
             assert process.returncode == 0, errors
         assert fairway.load(tmp_path / "r").seed == 7
         assert {path.name for path in tmp_path.iterdir()} == {"small.toml", "r"}
-
-
-def test_compare_shows_what_differs(small, tmp_path):
-    for name, cc in (("a", "bic"), ("b", "htcp")):
-        fairway.run(small, tmp_path / name, overrides={"flow.0.cc": cc})
-    done = command("compare", tmp_path / "a", tmp_path / "b", "--json",
-                   "--out", tmp_path / "c.html")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["differences"] == {"flow.0.cc": ["bic", "htcp"]}
-    assert len(answer["metrics"]["asymmetry"]) == 2
-    assert "<figure>" in (tmp_path / "c.html").read_text()
-    done = command("compare", tmp_path / "a", tmp_path / "b")
-    assert "htcp" in done.stdout
-
-
-def test_a_report_can_be_written_again(small, tmp_path):
-    fairway.run(small, tmp_path / "r")
-    (tmp_path / "r" / "report.html").unlink()
-    done = command("report", tmp_path / "r", "--figures", "svg")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "r" / "report.html").is_file()
-    assert (tmp_path / "r" / "figures" / "cwnd.svg").is_file()
-
-
-def test_schema_doctor_and_version():
-    assert json.loads(command("schema").stdout)["type"] == "object"
-    health = command("doctor", "--json")
-    assert json.loads(health.stdout)["healthy"] is True
-    assert health.returncode == 0
-    assert command("--version").stdout.strip() == f"fairway {fairway.__version__}"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_an_example(name):
-    done = command(name, "--help")
-    assert done.returncode == 0
-    assert f"\n    fairway {name}" in done.stdout
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
-
-
-def loaded_by(*arguments):
-    """The names of all modules that a command has loaded."""
-    code = (
-        "import sys\n"
-        "from fairway.cli.main import guarded\n"
-        "code = guarded(sys.argv[1:])\n"
-        "print(*sorted(sys.modules), file=sys.stderr)\n"
-        "sys.exit(code)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return set(done.stderr.split())
-
-
-def test_help_loads_no_heavy_library():
-    loaded = loaded_by("--help")
-    assert "fairway.cli.main" in loaded
-    assert not {"polars", "altair", "numpy", "scipy", "fairway._core"} & loaded
-
-
-def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
-    drawing = {"altair", "vl_convert", "jinja2", "scipy", "distributed", "optuna", "pandas"}
-    for shown in (["--json"], ["--quiet"]):
-        assert not drawing & loaded_by("run", small, *shown)
-    # Nor are tables made that nobody asked for.
-    assert "polars" not in loaded_by("run", small, "--json")
-    for name in ("a", "b"):
-        fairway.run(small, tmp_path / name)
-    assert not drawing & loaded_by("compare", tmp_path / "a", tmp_path / "b")
-
-
-def test_an_internal_error_is_told_apart_from_bad_input(monkeypatch, capsys):
-    def broken(_):
-        raise ZeroDivisionError("bug")
-
-    monkeypatch.setattr(cli, "_invoke", broken)
-    assert cli.guarded([]) == 1
-    assert "internal error" in capsys.readouterr().err
-
-
-def test_a_reader_that_goes_away_is_no_error(small):
-    done = subprocess.run(
-        f"{sys.executable} -m fairway schema | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-
-
-def test_examples_of_the_readme_parse():
-    readme = Path(__file__).parents[2] / "README.md"
-    if not readme.exists():
-        pytest.skip("README.md is not here: this is not a source tree")
-    names = [line.split()[1] for line in readme.read_text().splitlines()
-             if line.strip().startswith("fairway ")]  # fmt: skip
-    assert set(names) <= {*COMMANDS, "--help", "--version"}
-
-
-def test_no_sentence_of_the_help_is_cut():
-    for group in ((), ("model",), ("linux",), ("study",)):
-        done = command(*group, "--help")
-        assert done.returncode == 0
-        assert "..." not in done.stdout.partition("Commands:")[2]

@@ -6,12 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 import fairway
-from test_animation import ONE, TWO_WAYS
+from test_animate import ONE, TWO_WAYS
 
 EXPERIMENT = ONE + TWO_WAYS + 'start = "0.2 s"\n'
 
 #: A segment of 12 ms and 10 ms of delay is half of the way 11 ms after its transmission began: the
-#: first data is sent at 20.96 ms + 0.416 ms (test_animation has the arithmetic).
+#: first data is sent at 20.96 ms + 0.416 ms (test_animate has the arithmetic).
 HALF_WAY_S = 0.021376 + 0.011
 #: Seven of the first ten segments find the queue full, when the handshake ends.
 FIRST_DROPS = 7
