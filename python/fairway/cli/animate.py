@@ -34,7 +34,8 @@ def animate(
     \b
     Examples:
       fairway animate pair.toml --to "2 s" --out pair.html
-      fairway animate examples/lossy.toml --from "4 s" --to "6 s" --set flow.0.cc=reno
+      fairway animate examples/lossy.toml --from "4 s" --to "6 s"
+        --set flow.0.cc=reno
       fairway animate runs/pair --to "500 ms"   (run with --capture everything)
 
     Writes one HTML page that needs no network: packets on their links, queues that fill, losses,

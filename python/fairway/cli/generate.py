@@ -84,9 +84,12 @@ def generate(
 
     \b
     Examples:
-      fairway generate server --token ABCD… -n 10 --duration "60 s" --out runs/path
-      fairway generate server --token-file t --udp --rate "2 Mbit/s" --message "1000 bytes"
-      fairway generate server --token-file t -n 200 --between "1 ms" "5 ms" --message "4 kB"
+      fairway generate server --token ABCD… -n 10 --duration "60 s"
+        --out runs/path
+      fairway generate server --token-file t --udp --rate "2 Mbit/s"
+        --message "1000 bytes"
+      fairway generate server --token-file t -n 200 --between "1 ms" "5 ms"
+        --message "4 kB"
       fairway generate server --iperf3 -n 4 --ways reverse
       fairway generate server --iperf3 --udp --rate "50 Mbit/s" --iperf3-json
     """
