@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision about the next burst; sizes in segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct Allowance {
     /// Payload of a segment.
     pub mss: u64,
     /// In the network.
@@ -85,18 +85,18 @@ pub enum Burst {
 }
 
 /// Largest burst (`tcp_tso_autosize`).
-pub fn size(room: &Room) -> u64 {
-    let rate = match room.size {
+pub fn size(allowance: &Allowance) -> u64 {
+    let rate = match allowance.size {
         Size::Paced { bytes_per_s: Some(rate) } => rate,
-        Size::Paced { bytes_per_s: None } => return most(room.mss),
-        Size::Device { .. } => return (MAX_DEVICE_BYTES / room.mss).max(1),
+        Size::Paced { bytes_per_s: None } => return most(allowance.mss),
+        Size::Device { .. } => return (MAX_DEVICE_BYTES / allowance.mss).max(1),
     };
     let mut bytes = rate >> PACING_SHIFT;
-    let micros = room.min_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1000);
+    let micros = allowance.min_rtt.map_or(u64::MAX, |rtt| rtt.as_nanos() / 1000);
     if (micros >> RTT_SHIFT) < MAX_HALVINGS {
         bytes += MAX_BUFFER_BYTES >> (micros >> RTT_SHIFT);
     }
-    (bytes.min(MAX_BUFFER_BYTES) / room.mss).max(MIN_SEGMENTS)
+    (bytes.min(MAX_BUFFER_BYTES) / allowance.mss).max(MIN_SEGMENTS)
 }
 
 fn most(mss: u64) -> u64 {
@@ -104,60 +104,68 @@ fn most(mss: u64) -> u64 {
 }
 
 /// Decide about a buffer of `buffer` segments.
-pub fn next(room: &Room, buffer: u64, now: Time) -> Burst {
-    if room.in_flight >= room.cwnd || room.window_room == 0 || room.available == 0 {
+pub fn next(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
+    if allowance.in_flight >= allowance.cwnd
+        || allowance.window_room == 0
+        || allowance.available == 0
+    {
         return Burst::Full;
     }
-    let cwnd_room = room.cwnd - room.in_flight;
-    let quota = match room.size {
-        Size::Paced { .. } => (room.cwnd / 2).max(1).min(cwnd_room),
+    let cwnd_room = allowance.cwnd - allowance.in_flight;
+    let quota = match allowance.size {
+        Size::Paced { .. } => (allowance.cwnd / 2).max(1).min(cwnd_room),
         Size::Device { .. } => cwnd_room,
     };
-    let largest = size(room);
-    let buffer = buffer.min(room.available);
-    let puts_off = || match room.size {
-        Size::Paced { .. } => defers(room, cwnd_room, largest, buffer, now),
-        Size::Device { .. } => defers_for_device(room, cwnd_room, largest, now),
+    let largest = size(allowance);
+    let buffer = buffer.min(allowance.available);
+    let puts_off = || match allowance.size {
+        Size::Paced { .. } => defers(allowance, cwnd_room, largest, buffer, now),
+        Size::Device { .. } => defers_for_device(allowance, cwnd_room, largest, now),
     };
-    if buffer >= 2 && !room.waits_for_nothing && puts_off() {
-        let by_cwnd = cwnd_room < room.window_room && cwnd_room <= buffer;
+    if buffer >= 2 && !allowance.waits_for_nothing && puts_off() {
+        let by_cwnd = cwnd_room < allowance.window_room && cwnd_room <= buffer;
         return Burst::Wait { by_cwnd };
     }
-    Burst::Send(quota.min(largest).min(room.window_room).min(buffer))
+    Burst::Send(quota.min(largest).min(allowance.window_room).min(buffer))
 }
 
 /// Whether to defer a burst until the next acknowledgement allows a larger one.
-fn defers(room: &Room, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> bool {
-    let may_leave = cwnd_room.min(room.window_room);
-    let is_last = buffer == room.available;
-    if now.since(room.last_sent_at) > PATIENCE
+fn defers(allowance: &Allowance, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> bool {
+    let may_leave = cwnd_room.min(allowance.window_room);
+    let is_last = buffer == allowance.available;
+    if now.since(allowance.last_sent_at) > PATIENCE
         || may_leave >= largest
         || (!is_last && may_leave >= buffer)
-        || is_share_of_window(room, may_leave)
+        || is_share_of_window(allowance, may_leave)
     {
         return false;
     }
     // The next acknowledgement is not due soon.
-    let (Some(oldest), Some(srtt)) = (room.oldest_sent_at, room.srtt) else { return false };
+    let (Some(oldest), Some(srtt)) = (allowance.oldest_sent_at, allowance.srtt) else {
+        return false;
+    };
     let soon = PATIENCE.min(Duration::from_nanos(srtt.as_nanos() / 2));
     oldest + srtt <= now + soon
 }
 
 /// Whether a burst is large enough for the window. The kernel divides bytes: a third of four segments
 /// exceeds one.
-fn is_share_of_window(room: &Room, segments: u64) -> bool {
-    segments * WINDOW_DIVISOR >= room.window.min(room.cwnd)
+fn is_share_of_window(allowance: &Allowance, segments: u64) -> bool {
+    segments * WINDOW_DIVISOR >= allowance.window.min(allowance.cwnd)
 }
 
 /// The same before Linux 3.12: defer for a third of the window or a device's largest burst, while
 /// acknowledgements come close together.
-fn defers_for_device(room: &Room, cwnd_room: u64, largest: u64, now: Time) -> bool {
-    let may_leave = cwnd_room.min(room.window_room);
-    let waited = match room.size {
+fn defers_for_device(allowance: &Allowance, cwnd_room: u64, largest: u64, now: Time) -> bool {
+    let may_leave = cwnd_room.min(allowance.window_room);
+    let waited = match allowance.size {
         Size::Device { tick, deferred_at: Some(at) } => now.since(at) >= tick * 2,
         _ => false,
     };
-    !waited && room.in_flight > 0 && may_leave < largest && !is_share_of_window(room, may_leave)
+    !waited
+        && allowance.in_flight > 0
+        && may_leave < largest
+        && !is_share_of_window(allowance, may_leave)
 }
 
 #[cfg(test)]
@@ -173,8 +181,8 @@ mod tests {
     }
 
     /// Congestion avoidance at 100 Mbit/s and 40 ms, paced at 14.5 MB/s.
-    fn room(in_flight: u64) -> Room {
-        Room {
+    fn allowance(in_flight: u64) -> Allowance {
+        Allowance {
             mss: 1448,
             in_flight,
             cwnd: 340,
@@ -193,11 +201,11 @@ mod tests {
     #[test]
     fn a_burst_is_a_millisecond_of_the_pacing_rate() {
         // 14,500,000 / 1024 = 14,160 bytes, 9.8 segments; at 10 Mbit/s the least.
-        assert_eq!(size(&room(0)), 9);
-        let slow = Room { size: paced(1_450_000), ..room(0) };
+        assert_eq!(size(&allowance(0)), 9);
+        let slow = Allowance { size: paced(1_450_000), ..allowance(0) };
         assert_eq!(size(&slow), 2);
         // On a path of 0.6 ms, half of a buffer more.
-        let near = Room { min_rtt: Some(Duration::from_micros(600)), ..slow };
+        let near = Allowance { min_rtt: Some(Duration::from_micros(600)), ..slow };
         assert_eq!(size(&near), (1_450_000 / 1024 + 65_215 / 2) / 1448);
     }
 
@@ -205,26 +213,26 @@ mod tests {
     fn small_room_waits_for_the_next_acknowledgement() {
         // Room of 2, 4, 6, 7 waits, and 9 leaves at once.
         for held in [2, 4, 6, 7] {
-            assert_eq!(next(&room(340 - held), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+            assert_eq!(next(&allowance(340 - held), 45, at(41_000)), Burst::Wait { by_cwnd: true });
         }
-        assert_eq!(next(&room(331), 45, at(41_000)), Burst::Send(9));
-        assert_eq!(next(&room(340), 45, at(41_000)), Burst::Full);
+        assert_eq!(next(&allowance(331), 45, at(41_000)), Burst::Send(9));
+        assert_eq!(next(&allowance(340), 45, at(41_000)), Burst::Full);
     }
 
     #[test]
     fn nothing_waits_long_or_for_nothing() {
-        let little = room(338);
+        let little = allowance(338);
         // A millisecond since the last segment; no acknowledgement due; a repair; one segment.
         assert_eq!(next(&little, 45, at(41_901)), Burst::Send(2));
-        let young = Room { oldest_sent_at: Some(at(5_000)), ..little };
+        let young = Allowance { oldest_sent_at: Some(at(5_000)), ..little };
         assert_eq!(next(&young, 45, at(41_000)), Burst::Send(2));
         assert_eq!(
-            next(&Room { waits_for_nothing: true, ..little }, 45, at(41_000)),
+            next(&Allowance { waits_for_nothing: true, ..little }, 45, at(41_000)),
             Burst::Send(2)
         );
         assert_eq!(next(&little, 1, at(41_000)), Burst::Send(1));
         // Room for a third of a small window is worth sending.
-        let small = Room { cwnd: 6, in_flight: 4, ..little };
+        let small = Allowance { cwnd: 6, in_flight: 4, ..little };
         assert_eq!(next(&small, 45, at(41_000)), Burst::Send(2));
     }
 
@@ -233,8 +241,9 @@ mod tests {
         // 14 · 1448 / 3 = 6757 bytes: four segments, 5792, wait; five, 7240, leave.
         let device = Size::Device { tick: Duration::from_millis(4), deferred_at: None };
         for size in [paced(14_500_000), device] {
-            let window =
-                |cwnd, in_flight| next(&Room { cwnd, in_flight, size, ..room(0) }, 45, at(41_000));
+            let window = |cwnd, in_flight| {
+                next(&Allowance { cwnd, in_flight, size, ..allowance(0) }, 45, at(41_000))
+            };
             assert_eq!(window(14, 10), Burst::Wait { by_cwnd: true });
             assert_eq!(window(14, 9), Burst::Send(5));
             // 5 · 1448 / 3 = 2413 bytes: one segment waits for another.
@@ -247,8 +256,12 @@ mod tests {
 
     #[test]
     fn a_burst_takes_half_of_the_window_at_most_and_ends_with_its_buffer() {
-        let fast =
-            Room { size: Size::Paced { bytes_per_s: None }, cwnd: 20, in_flight: 0, ..room(0) };
+        let fast = Allowance {
+            size: Size::Paced { bytes_per_s: None },
+            cwnd: 20,
+            in_flight: 0,
+            ..allowance(0)
+        };
         assert_eq!(next(&fast, 45, at(41_000)), Burst::Send(10));
         assert_eq!(next(&fast, 3, at(41_000)), Burst::Send(3));
     }
@@ -259,18 +272,24 @@ mod tests {
             tick: Duration::from_millis(4),
             deferred_at: deferred_at.map(at),
         };
-        let room = |left: u64, deferred_at| Room { size: device(deferred_at), ..room(340 - left) };
+        let allowance = |left: u64, deferred_at| Allowance {
+            size: device(deferred_at),
+            ..allowance(340 - left)
+        };
         // A third of 340 is 113, but a device takes 65,536 / 1448 = 45.
-        assert_eq!(next(&room(44, None), 45, at(41_000)), Burst::Wait { by_cwnd: true });
-        assert_eq!(next(&room(45, None), 45, at(41_000)), Burst::Send(45));
-        let small = Room { cwnd: 30, in_flight: 21, ..room(0, None) };
+        assert_eq!(next(&allowance(44, None), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        assert_eq!(next(&allowance(45, None), 45, at(41_000)), Burst::Send(45));
+        let small = Allowance { cwnd: 30, in_flight: 21, ..allowance(0, None) };
         assert_eq!(next(&small, 45, at(41_000)), Burst::Wait { by_cwnd: true });
-        assert_eq!(next(&Room { in_flight: 20, ..small }, 45, at(41_000)), Burst::Send(10));
+        assert_eq!(next(&Allowance { in_flight: 20, ..small }, 45, at(41_000)), Burst::Send(10));
         // Put off 8 ms ago, two ticks; or nothing is on its way; or something is wrong.
-        assert_eq!(next(&room(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
-        assert_eq!(next(&room(2, Some(33_001)), 45, at(41_000)), Burst::Wait { by_cwnd: true });
-        assert_eq!(next(&Room { in_flight: 0, ..small }, 45, at(41_000)), Burst::Send(30));
-        let wrong = Room { waits_for_nothing: true, ..room(2, None) };
+        assert_eq!(next(&allowance(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
+        assert_eq!(
+            next(&allowance(2, Some(33_001)), 45, at(41_000)),
+            Burst::Wait { by_cwnd: true }
+        );
+        assert_eq!(next(&Allowance { in_flight: 0, ..small }, 45, at(41_000)), Burst::Send(30));
+        let wrong = Allowance { waits_for_nothing: true, ..allowance(2, None) };
         assert_eq!(next(&wrong, 45, at(41_000)), Burst::Send(2));
     }
 }

@@ -54,7 +54,7 @@ pub struct Arrival {
 
 /// What a packet is to those that came before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum Order {
     Next,
     Late,
     Copy,
@@ -84,9 +84,9 @@ impl Receiver {
     pub fn receive(&mut self, arrival: Arrival, now: Time) {
         self.wire_bytes += u64::from(arrival.wire_bytes);
         match self.place(arrival.sequence) {
-            Place::Next => {}
-            Place::Late => self.reordered += 1,
-            Place::Copy => {
+            Order::Next => {}
+            Order::Late => self.reordered += 1,
+            Order::Copy => {
                 self.duplicated += 1;
                 return;
             }
@@ -117,20 +117,20 @@ impl Receiver {
         }
     }
 
-    fn place(&mut self, sequence: u64) -> Place {
+    fn place(&mut self, sequence: u64) -> Order {
         if sequence >= self.expected {
             if sequence > self.expected {
                 self.remember((self.expected, sequence));
             }
             self.expected = sequence + 1;
-            return Place::Next;
+            return Order::Next;
         }
         if sequence < self.known_from {
-            return Place::Late;
+            return Order::Late;
         }
         let at = self.gaps.partition_point(|(_, end)| *end <= sequence);
         let Some(gap) = self.gaps.get_mut(at).filter(|gap| gap.0 <= sequence) else {
-            return Place::Copy;
+            return Order::Copy;
         };
         let (first, end) = *gap;
         match (first == sequence, sequence + 1 == end) {
@@ -142,7 +142,7 @@ impl Receiver {
                 self.gaps.insert(at + 1, (sequence + 1, end));
             }
         }
-        Place::Late
+        Order::Late
     }
 
     fn remember(&mut self, gap: (u64, u64)) {
@@ -217,7 +217,7 @@ mod tests {
         let numbers: Vec<u64> = (0..gaps).map(|i| 2 * i + 1).collect();
         let mut receiver = after(&numbers);
         assert_eq!((receiver.gaps.len(), receiver.known_from), (GAPS, 19));
-        for (sequence, place) in [(0, Place::Late), (20, Place::Late), (20, Place::Copy)] {
+        for (sequence, place) in [(0, Order::Late), (20, Order::Late), (20, Order::Copy)] {
             assert_eq!(receiver.place(sequence), place, "{sequence}");
         }
         // Of what is forgotten a copy counts as late, however many there are.

@@ -33,7 +33,7 @@ impl Default for DrrConfig {
 
 /// The queue of one flow.
 #[derive(Clone, Debug)]
-struct Flow<P> {
+struct FlowQueue<P> {
     fifo: Fifo<P>,
     deficit_bytes: u64,
 }
@@ -43,7 +43,7 @@ struct Flow<P> {
 pub struct Drr<P> {
     quantum_bytes: u64,
     flow_limit_packets: u64,
-    flows: Vec<Flow<P>>,
+    flows: Vec<FlowQueue<P>>,
     /// Those of `flows` that are nobody's.
     free: Vec<usize>,
     /// Which of `flows` is that of each flow with packets, by the number of that.
@@ -73,7 +73,7 @@ impl<P> Drr<P> {
             Ok(found) => self.places[found].1,
             Err(position) => {
                 let place = self.free.pop().unwrap_or_else(|| {
-                    self.flows.push(Flow { fifo: Fifo::default(), deficit_bytes: 0 });
+                    self.flows.push(FlowQueue { fifo: Fifo::default(), deficit_bytes: 0 });
                     self.flows.len() - 1
                 });
                 self.flows[place].deficit_bytes = self.quantum_bytes;

@@ -47,14 +47,14 @@ pub struct FqCodel<P> {
     drop_batch_packets: u32,
     parameters: ControlParameters,
     hash: FlowHash,
-    flows: Vec<Flow<P>>,
+    flows: Vec<FlowQueue<P>>,
     rounds: Rounds,
     waiting: Waiting,
     memory_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Flow<P> {
+struct FlowQueue<P> {
     queue: Fifo<P>,
     control: Control,
 }
@@ -63,7 +63,7 @@ impl<P: Clone> FqCodel<P> {
     /// An empty queue; `stream` says which flows share one.
     pub fn new(config: &FqCodelConfig, mut stream: Stream) -> Self {
         let hash = FlowHash::new(config.flows, &mut stream);
-        let flow = Flow { queue: Fifo::default(), control: Control::default() };
+        let flow = FlowQueue { queue: Fifo::default(), control: Control::default() };
         FqCodel {
             limit_packets: config.codel.limit_packets,
             memory_limit_bytes: config.memory_limit_bytes,

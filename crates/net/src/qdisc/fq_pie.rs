@@ -40,7 +40,7 @@ pub struct FqPie<P> {
     limit_packets: u64,
     parameters: PieParameters,
     hash: FlowHash,
-    flows: Vec<Flow<P>>,
+    flows: Vec<FlowQueue<P>>,
     rounds: Rounds,
     waiting: Waiting,
     stream: Stream,
@@ -49,7 +49,7 @@ pub struct FqPie<P> {
 /// A flow's queue. Its controller sees nothing of the others, so that it is enough to make its
 /// updates when a packet joins or leaves it.
 #[derive(Clone, Debug)]
-struct Flow<P> {
+struct FlowQueue<P> {
     queue: Fifo<P>,
     controller: Controller,
 }
@@ -59,7 +59,7 @@ impl<P: Clone> FqPie<P> {
     pub fn new(config: &FqPieConfig, mut stream: Stream) -> Self {
         let parameters = PieParameters::new(&config.pie);
         let hash = FlowHash::new(config.flows, &mut stream);
-        let flow = Flow { queue: Fifo::default(), controller: Controller::new(&parameters) };
+        let flow = FlowQueue { queue: Fifo::default(), controller: Controller::new(&parameters) };
         FqPie {
             limit_packets: config.pie.limit_packets,
             parameters,

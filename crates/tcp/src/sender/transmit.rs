@@ -5,7 +5,7 @@ use fairway_units::Time;
 
 use super::recovery::{Departure, RecoveryPolicy};
 use super::{Pass, Sender, Transmission};
-use crate::burst::{self, Burst, Room, Size};
+use crate::burst::{self, Allowance, Burst, Size};
 use crate::ranges::Range;
 use crate::scoreboard::Lost;
 use crate::timer::Expiry;
@@ -161,8 +161,8 @@ impl Sender {
     fn next_of_burst(&mut self, len: u64, available: u64, now: Time) -> Option<Transmission> {
         if self.pass.burst_left == 0 {
             let window_end = self.board.una().saturating_add(self.send_buffer);
-            let room = self.room(available, window_end.min(self.right_edge));
-            match burst::next(&room, BUFFER_SEGMENTS, now) {
+            let allowance = self.allowance(available, window_end.min(self.right_edge));
+            match burst::next(&allowance, BUFFER_SEGMENTS, now) {
                 Burst::Send(segments) => {
                     self.deferred_at = None;
                     self.pass.burst_left = segments;
@@ -181,9 +181,9 @@ impl Sender {
         Some(Transmission { push, ..self.send_new(len, false, now) })
     }
 
-    pub(super) fn room(&mut self, available: u64, window_end: u64) -> Room {
+    pub(super) fn allowance(&mut self, available: u64, window_end: u64) -> Allowance {
         let mss = self.segment_bytes;
-        Room {
+        Allowance {
             mss,
             in_flight: self.flight_segments(),
             cwnd: self.policy.window(self) / self.mss(),

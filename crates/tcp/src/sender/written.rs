@@ -128,9 +128,9 @@ impl Sender {
         if self.board.is_empty() {
             self.restart_after_idle(now);
         }
-        let mut room = self.room(unsent, self.right_edge);
-        room.waits_for_nothing |= at_once;
-        match burst::next(&room, (end_of_first - self.snd_nxt).div_ceil(mss), now) {
+        let mut allowance = self.allowance(unsent, self.right_edge);
+        allowance.waits_for_nothing |= at_once;
+        match burst::next(&allowance, (end_of_first - self.snd_nxt).div_ceil(mss), now) {
             Burst::Send(segments) => {
                 self.deferred_at = None;
                 self.begin_sized(segments, needed, is_whole);
