@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod capture;
+mod experiment;
 mod linux;
 mod model;
 mod pair;
@@ -14,10 +15,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use algorithm::{AlgorithmError, Algorithms};
+use experiment::{Document, ExperimentError, experiment_error};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_schema::{Cause, Values};
 use fairway_sim::{RunError, run as simulate, run_captured};
-use fairway_spec::{self as experiment, ExperimentErrors};
 use fairway_tcp::{PRESETS, Preset};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyOSError};
@@ -27,7 +28,6 @@ use pyo3::{create_exception, import_exception};
 use serde_json::{Map, Value, json};
 
 // In Python, since they are of two kinds: Fairway's and Python's.
-import_exception!(fairway.errors, ExperimentError);
 import_exception!(fairway.errors, SimulationError);
 create_exception!(_core, Cancelled, PyException, "The run was cancelled through its `Control`.");
 
@@ -93,50 +93,19 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Validate an experiment file and list its points, as JSON.
-#[pyfunction]
-#[pyo3(signature = (text, source, algorithms = None))]
-fn plan(
-    py: Python<'_>,
-    text: &str,
-    source: &str,
-    algorithms: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
-        let plan = experiment::plan_with(text, source, catalogue).map_err(experiment_error)?;
-        let points: Vec<Value> = plan
-            .points
-            .into_iter()
-            .map(|point| {
-                json!({
-                    "axes": Map::from_iter(point.axes),
-                    "repetition": point.repetition,
-                    "experiment": point.document,
-                })
-            })
-            .collect();
-        let until = plan.until.map(|until| {
-            json!({ "share": until.share, "at_most": until.at_most, "metrics": until.metrics })
-        });
-        let plan =
-            json!({ "title": plan.title, "axes": plan.axes, "points": points, "until": until });
-        Ok(plan.to_string())
-    })
-}
-
-/// Simulate one experiment given as JSON; releases the GIL.
+/// Simulate one experiment; releases the GIL.
 #[pyfunction]
 #[pyo3(signature = (experiment, control = None, algorithms = None, captures = None))]
 fn run(
     py: Python<'_>,
-    experiment: &str,
+    experiment: Document,
     control: Option<&Control>,
     algorithms: Option<Py<PyAny>>,
     captures: Option<PathBuf>,
 ) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
     let (result, model) = with_algorithms(py, algorithms, &control, |catalogue| {
-        let experiment = read_experiment(experiment, catalogue)?;
+        let experiment = experiment.read(catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
         fairway_sim::check_captures(&experiment).map_err(experiment_error)?;
         let result = match captures {
@@ -161,24 +130,18 @@ fn run(
     })
 }
 
-/// Refuse an experiment, given as JSON, that captures where the simulator cannot.
+/// Refuse an experiment that captures where the simulator cannot.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
-fn check_captures(py: Python<'_>, experiment: &str, algorithms: Option<Py<PyAny>>) -> PyResult<()> {
+fn check_captures(
+    py: Python<'_>,
+    experiment: Document,
+    algorithms: Option<Py<PyAny>>,
+) -> PyResult<()> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
-        let experiment = read_experiment(experiment, catalogue)?;
+        let experiment = experiment.read(catalogue)?;
         fairway_sim::check_captures(&experiment).map_err(experiment_error)
     })
-}
-
-/// An experiment given as JSON.
-pub(crate) fn read_experiment(
-    text: &str,
-    catalogue: &Catalogue,
-) -> PyResult<experiment::Experiment> {
-    let document: Value = serde_json::from_str(text)
-        .map_err(|error| ExperimentError::new_err(format!("not a JSON document: {error}")))?;
-    experiment::from_document_with(&document, catalogue).map_err(experiment_error)
 }
 
 /// Do `work` without the GIL, with Fairway's algorithms and those of a Python mapping. What went
@@ -204,14 +167,14 @@ pub(crate) fn with_algorithms<T: Send>(
 /// JSON Schema of experiment files.
 #[pyfunction]
 fn schema() -> String {
-    experiment::schema().to_string()
+    fairway_spec::schema().to_string()
 }
 
 /// A small valid experiment, as JSON, that has the key at `path` in a table of `kind`.
 #[pyfunction]
 #[pyo3(signature = (path, kind = None))]
 fn specimen(path: &str, kind: Option<&str>) -> Option<String> {
-    experiment::specimen(path, kind).map(|document| document.to_string())
+    fairway_spec::specimen(path, kind).map(|document| document.to_string())
 }
 
 /// Every congestion control, as JSON.
@@ -224,7 +187,7 @@ fn algorithms() -> String {
 #[pyfunction]
 fn presets() -> String {
     let describe = |preset: &Preset| {
-        let switches = experiment::switches(&(preset.stack)());
+        let switches = fairway_spec::switches(&(preset.stack)());
         let named = switches.as_object().into_iter().flat_map(Map::keys);
         let sources: Map<String, Value> =
             named.map(|name| (name.clone(), json!(preset.source(name)))).collect();
@@ -283,10 +246,6 @@ fn describe(algorithm: &Algorithm) -> Value {
         "header": algorithm.header(),
         "file": algorithm.file(),
     })
-}
-
-pub(crate) fn experiment_error(errors: ExperimentErrors) -> PyErr {
-    ExperimentError::new_err(errors.to_string())
 }
 
 fn run_error(error: RunError) -> PyErr {
@@ -354,6 +313,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScriptError", py.get_type::<script::ScriptError>())?;
     module.add("TransferError", py.get_type::<xfer::TransferError>())?;
     module.add_class::<Control>()?;
+    module.add_class::<experiment::Experiment>()?;
     module.add_class::<RunData>()?;
     module.add_class::<capture::AnalysisData>()?;
     module.add_class::<linux::LinuxData>()?;
@@ -366,7 +326,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<xfer::Transfer>()?;
     module.add_class::<xfer::TransferData>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capture::analyse, module)?)?;
     module.add_function(wrap_pyfunction!(pair::compare_captures, module)?)?;
@@ -383,6 +343,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(linux::linux_collect, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::measured, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::ratio, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     model::register(module)

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
-use crate::{arrays, experiment_error, read_experiment, with_algorithms};
+use crate::experiment::{Document, experiment_error};
+use crate::{arrays, with_algorithms};
 
 create_exception!(
     _core,
@@ -51,16 +52,16 @@ pub(crate) struct LinuxData {
     model: String,
 }
 
-/// What a Linux kernel's guest is told to run an experiment given as JSON, as JSON.
+/// What a Linux kernel's guest is told to run an experiment, as JSON.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
 pub(crate) fn linux_layout(
     py: Python<'_>,
-    experiment: &str,
+    experiment: Document,
     algorithms: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
-        let experiment = read_experiment(experiment, catalogue)?;
+        let experiment = experiment.read(catalogue)?;
         let found = layout(&experiment).map_err(experiment_error)?;
         let found = json!({
             "plan": found.plan,
@@ -71,15 +72,15 @@ pub(crate) fn linux_layout(
     })
 }
 
-/// Read what a run of an experiment, given as JSON, has left in a directory; releases the GIL.
+/// Read what a run of an experiment has left in a directory; releases the GIL.
 #[pyfunction]
 pub(crate) fn linux_collect(
     py: Python<'_>,
-    experiment: &str,
+    experiment: Document,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
     let (found, summary, broken, transfers, model) = py.detach(|| {
-        let experiment = read_experiment(experiment, &Catalogue::default())?;
+        let experiment = experiment.read(&Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
         let summary = serde_json::to_string(&found.summary).map_err(failed)?;

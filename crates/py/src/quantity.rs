@@ -16,6 +16,22 @@ pub(crate) fn quantity(text: &str, kind: &str) -> PyResult<u64> {
     number.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// A ratio as people write it, "0.01" or "1 %"; None if the text is none.
+#[pyfunction]
+pub(crate) fn ratio(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let (number, is_percent) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), true),
+        None => (text, false),
+    };
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit())
+        && number.bytes().all(|byte| byte.is_ascii_digit() || b".eE-".contains(&byte));
+    let value: f64 = number.parse().ok().filter(|_| is_number)?;
+    // The point is moved in the text, so that the value is the double nearest to what is written.
+    let moved = || format!("{number}e-2").parse().unwrap_or(value / 100.0);
+    Some(if is_percent { moved() } else { value })
+}
+
 /// Reads a quantity of one kind, in its smallest unit.
 type Reader = fn(&str) -> Result<u64, QuantityError>;
 

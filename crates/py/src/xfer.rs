@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{arrays, experiment_error, read_experiment, with_algorithms};
+use crate::experiment::{Document, experiment_error};
+use crate::{arrays, with_algorithms};
 
 create_exception!(
     _core,
@@ -152,17 +153,17 @@ impl TransferData {
     }
 }
 
-/// A generator's job for an experiment, both as JSON: its `options`, without the collector's address,
+/// A generator's job for an experiment, as JSON: its `options`, without the collector's address,
 /// and `interval_s` between samples.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
 pub(crate) fn xfer_layout(
     py: Python<'_>,
-    experiment: &str,
+    experiment: Document,
     algorithms: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
-        let experiment = read_experiment(experiment, catalogue)?;
+        let experiment = experiment.read(catalogue)?;
         let found = carry(&experiment).map_err(experiment_error)?;
         json(&serde_json::json!({"options": found.options, "interval_s": found.interval_s}))
     })

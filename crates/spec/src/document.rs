@@ -10,8 +10,7 @@ use super::reader::{Table, Window};
 use super::stack::{HEADERS, StackText};
 use super::traffic::{self, FlowText};
 use super::{
-    CaptureSettings, Experiment, ExperimentErrors, LinuxSettings, Measure, Shape, Topology,
-    capture, linux, topology,
+    Experiment, ExperimentErrors, Measure, Resolved, Shape, Topology, capture, linux, topology,
 };
 
 /// Longest run: far beyond any experiment, far below what 64-bit nanoseconds hold.
@@ -20,18 +19,6 @@ const MAX_DURATION: Duration = Duration::from_secs(1_000_000 * 3600);
 const MAX_SAMPLES: u64 = 1_000_000;
 /// Samples of all flows and links together: at some 60 bytes each, what a run can hold in memory.
 const MAX_ALL_SAMPLES: u64 = 20_000_000;
-
-/// An experiment whose flows are not yet copied out: small, however many connections it has.
-pub(super) struct Resolved {
-    title: String,
-    duration: Duration,
-    seed: u64,
-    topology: Topology,
-    flows: Vec<FlowText>,
-    measure: Measure,
-    capture: CaptureSettings,
-    linux: LinuxSettings,
-}
 
 /// Reads and validates one experiment: the JSON form of an experiment file without a sweep.
 ///
@@ -50,29 +37,14 @@ pub fn from_document_with(
     document: &Value,
     catalogue: &Catalogue,
 ) -> Result<Experiment, ExperimentErrors> {
-    let resolved = resolve(document, catalogue)?;
-    let traffic::Expanded { flows, applications, datagrams } =
-        traffic::expand(resolved.flows, &resolved.topology, resolved.seed);
-    Ok(Experiment {
-        title: resolved.title,
-        duration: resolved.duration,
-        seed: resolved.seed,
-        topology: resolved.topology,
-        flows,
-        applications,
-        datagrams,
-        measure: resolved.measure,
-        capture: resolved.capture,
-        linux: resolved.linux,
-        catalogue: catalogue.clone(),
-    })
+    Ok(resolve(document, catalogue)?.expand(catalogue))
 }
 
 /// Reads and validates an experiment without copying out its flows.
-pub(super) fn resolve(
-    document: &Value,
-    catalogue: &Catalogue,
-) -> Result<Resolved, ExperimentErrors> {
+///
+/// # Errors
+/// As [`from_document`].
+pub fn resolve(document: &Value, catalogue: &Catalogue) -> Result<Resolved, ExperimentErrors> {
     let report = Report::default();
     let resolved = read(document, catalogue, &report);
     report.finish(resolved).map_err(|mut errors| {

@@ -96,7 +96,7 @@ pub(super) fn closest<'a>(
     // One slip in a short word, one in four letters of a long one.
     let allowed = (given.chars().count() / 4).max(1);
     candidates
-        .map(|candidate| (edit_distance(given, candidate), candidate))
+        .map(|candidate| (distance(given, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -105,6 +105,19 @@ pub(super) fn closest<'a>(
 /// `; did you mean "…"?`, or nothing.
 pub(super) fn did_you_mean<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> String {
     closest(given, candidates).map_or(String::new(), |name| format!("; did you mean \"{name}\"?"))
+}
+
+/// Slips between two words; two neighbouring letters in the wrong order are one.
+fn distance(left: &str, right: &str) -> usize {
+    let mut slips = left.chars().zip(right.chars()).enumerate().filter(|(_, (a, b))| a != b);
+    match (slips.next(), slips.next(), slips.next()) {
+        (Some((i, (a, b))), Some((j, (c, d))), None)
+            if left.len() == right.len() && j == i + 1 && (a, b) == (d, c) =>
+        {
+            1
+        }
+        _ => edit_distance(left, right),
+    }
 }
 
 /// Letters longer than this are no misspelling of any key.
@@ -144,7 +157,8 @@ mod tests {
     #[test]
     fn suggestions_are_close() {
         let keys = ["rate", "delay", "queue"];
-        assert_eq!(closest("dealy", keys.into_iter()), None);
+        assert_eq!(closest("dealy", keys.into_iter()), Some("delay"));
+        assert_eq!(closest("deyla", keys.into_iter()), None);
         assert_eq!(closest("dellay", keys.into_iter()), Some("delay"));
         assert_eq!(closest("bandwidth", keys.into_iter()), None);
     }

@@ -37,7 +37,7 @@ struct Drawn<'a> {
 }
 
 /// Reads a topology of one of the kinds that are graphs.
-pub(super) fn read(kind: &str, table: &Table, frame: u64) -> Option<Shape> {
+pub(super) fn read(kind: &str, table: &Table, frame: u64) -> Option<(Shape, Path)> {
     let graph = match kind {
         "graph" => written_out(table)?,
         "parallel" => parallel(table)?,
@@ -50,7 +50,8 @@ pub(super) fn read(kind: &str, table: &Table, frame: u64) -> Option<Shape> {
         true => Multipath::from_name(table.read::<Name>("multipath")?.0)?,
         false => Multipath::Hash,
     };
-    graph.finish(multipath, frame).map(|graph| Shape::Graph(Box::new(graph)))
+    let (graph, path) = graph.finish(multipath, frame)?;
+    Some((Shape::Graph(Box::new(graph)), path))
 }
 
 impl<'a> GraphText<'a> {
@@ -76,7 +77,7 @@ impl<'a> GraphText<'a> {
     /// Sizes the queues. The bandwidth-delay product of a limit is the rate of the slowest link times
     /// the propagation delays there and back between the two nodes that are farthest apart; where that
     /// is not what is meant, a limit in packets, bytes or time is.
-    fn finish(self, multipath: Multipath, frame: u64) -> Option<Graph> {
+    fn finish(self, multipath: Multipath, frame: u64) -> Option<(Graph, Path)> {
         let rates = self.links.iter().map(|drawn| drawn.text.slowest());
         let slowest = rates.chain(self.access.iter().map(LinkText::slowest)).min()?;
         let base_rtt = self.longest_round_trip();
@@ -92,7 +93,7 @@ impl<'a> GraphText<'a> {
             Some(access) => Some(access.finish(&path, access.slowest() == slowest)?),
             None => None,
         };
-        Some(Graph { nodes: self.nodes, links, access, multipath, ends: self.ends })
+        Some((Graph { nodes: self.nodes, links, access, multipath, ends: self.ends }, path))
     }
 
     /// The longest of the shortest ways between two nodes, there and back, in time.

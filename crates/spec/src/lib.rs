@@ -23,9 +23,11 @@ mod program;
 mod queues;
 mod reader;
 mod repetitions;
+mod resolved;
 mod routes;
 mod samples;
 mod schema;
+mod set;
 mod specimen;
 mod stack;
 mod sweep;
@@ -45,15 +47,17 @@ mod workload;
 pub use capture::{AT, CaptureSettings, PlaceKind, Places};
 pub use datagrams::{DatagramFlow, departures_of};
 pub use distribution::Distribution;
-pub use document::{from_document, from_document_with};
+pub use document::{from_document, from_document_with, resolve};
 pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
 pub use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
 pub use keys::MAX_CONNECTIONS;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
-pub use plan::{Plan, Point, plan, plan_with};
+pub use plan::{Plan, Point, plan, plan_changed, plan_document, plan_with};
 pub use program::Program;
+pub use queues::Path;
 pub use repetitions::Until;
+pub use resolved::Resolved;
 pub use routes::{Router, Step};
 pub use schema::schema;
 pub use specimen::specimen;
@@ -101,6 +105,8 @@ pub struct Experiment {
 pub struct Topology {
     /// Its shape.
     pub shape: Shape,
+    /// What bandwidth-delay products are of.
+    pub path: Path,
     /// Bytes added to every packet on every link (for Ethernet: 14, or 38 with preamble and gap).
     pub frame_overhead: Bytes,
     /// How transmissions are timed.

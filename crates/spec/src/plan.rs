@@ -8,7 +8,7 @@ use super::error::{ExperimentError, Report};
 use super::reader::show;
 use super::repetitions::Until;
 use super::traces::Traces;
-use super::{ExperimentErrors, sweep};
+use super::{ExperimentErrors, set, sweep};
 
 /// Largest experiment file in bytes.
 const MAX_FILE: usize = 1 << 20;
@@ -56,12 +56,71 @@ pub fn plan_with(
     source: &str,
     catalogue: &Catalogue,
 ) -> Result<Plan, ExperimentErrors> {
-    read(text, source, catalogue)
-        .map_err(|errors| ExperimentErrors { source: Some(source.to_owned()), errors })
+    plan_changed(text, source, &[], catalogue)
 }
 
-fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<ExperimentError>> {
-    let mut document = parse(text)?;
+/// As [`plan_with`], with values set first, in their order: path and value.
+///
+/// # Errors
+/// The same, or a path leads nowhere.
+pub fn plan_changed(
+    text: &str,
+    source: &str,
+    changes: &[(String, Value)],
+    catalogue: &Catalogue,
+) -> Result<Plan, ExperimentErrors> {
+    let document = parse(text).map_err(|errors| of_source(source, errors))?;
+    if changes.is_empty() {
+        return read(document, text.len(), source, catalogue);
+    }
+    plan_document(Value::Object(document), source, changes, catalogue)
+}
+
+/// As [`plan_changed`], of the content of a file.
+///
+/// # Errors
+/// The same.
+pub fn plan_document(
+    mut document: Value,
+    source: &str,
+    changes: &[(String, Value)],
+    catalogue: &Catalogue,
+) -> Result<Plan, ExperimentErrors> {
+    for (path, value) in changes {
+        let refused = |error| ExperimentErrors { source: None, errors: vec![error] };
+        set::set(&mut document, path, value.clone()).map_err(refused)?;
+    }
+    set::in_order_of_toml(&mut document);
+    let length = document.to_string().len();
+    let Value::Object(document) = document else {
+        let message = format!("expected a table, got {}", show(&document));
+        let error = ExperimentError { path: "experiment".to_owned(), message };
+        return Err(of_source(source, vec![error]));
+    };
+    refuse_length(length).map_err(|errors| of_source(source, errors))?;
+    read(document, length, source, catalogue)
+}
+
+fn of_source(source: &str, errors: Vec<ExperimentError>) -> ExperimentErrors {
+    ExperimentErrors { source: Some(source.to_owned()), errors }
+}
+
+/// `length` is that of the file, in bytes.
+fn read(
+    document: Map<String, Value>,
+    length: usize,
+    source: &str,
+    catalogue: &Catalogue,
+) -> Result<Plan, ExperimentErrors> {
+    points(document, length, source, catalogue).map_err(|errors| of_source(source, errors))
+}
+
+fn points(
+    mut document: Map<String, Value>,
+    length: usize,
+    source: &str,
+    catalogue: &Catalogue,
+) -> Result<Plan, Vec<ExperimentError>> {
     document.entry("title").or_insert_with(|| Value::String(title_of(source)));
     document.entry("seed").or_insert_with(|| Value::from(1));
     let sweep = document.shift_remove("sweep");
@@ -75,7 +134,7 @@ fn read(text: &str, source: &str, catalogue: &Catalogue) -> Result<Plan, Vec<Exp
         return Ok(Plan { title, axes: Vec::new(), points, until: None });
     };
     let report = Report::default();
-    let sweep = sweep::read(&sweep, &document, text.len(), &report);
+    let sweep = sweep::read(&sweep, &document, length, &report);
     let sweep = report.finish(sweep)?;
     // What is wrong without the sweep is no fault of the point that it is first seen at.
     let mut without = document.clone();
@@ -129,17 +188,21 @@ fn title_of(source: &str) -> String {
     if stem.trim().is_empty() { "untitled".to_owned() } else { stem }
 }
 
+/// Refuses more bytes than a file may have.
+fn refuse_length(length: usize) -> Result<(), Vec<ExperimentError>> {
+    if length <= MAX_FILE {
+        return Ok(());
+    }
+    let message = format!(
+        "the file has {length} bytes, more than an experiment file may have, {MAX_FILE}; \
+         give the path of an experiment file, or split it"
+    );
+    Err(vec![ExperimentError { path: "experiment".to_owned(), message }])
+}
+
 /// The file as a JSON table.
 fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
-    let error = |path: String, message: String| vec![ExperimentError { path, message }];
-    if text.len() > MAX_FILE {
-        let message = format!(
-            "the file has {} bytes, more than an experiment file may have, {MAX_FILE}; \
-             give the path of an experiment file, or split it",
-            text.len()
-        );
-        return Err(error("experiment".to_owned(), message));
-    }
+    refuse_length(text.len())?;
     let table: toml::Table = text.parse().map_err(|wrong: toml::de::Error| {
         let offset = wrong.span().map_or(0, |span| span.start);
         let (line, column) = line_and_column(text, offset);
@@ -151,7 +214,9 @@ fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
             }
             said => said.replace('\n', ", "),
         };
-        error(format!("line {line}, column {column}"), format!("not TOML: {message}"))
+        let (path, message) =
+            (format!("line {line}, column {column}"), format!("not TOML: {message}"));
+        vec![ExperimentError { path, message }]
     })?;
     let report = Report::default();
     let map = to_json_table(table, "", &report);

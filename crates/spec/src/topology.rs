@@ -55,7 +55,7 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
         return None;
     }
     let frame = packet + overhead.get();
-    let shape = match kind {
+    let (shape, path) = match kind {
         "dumbbell" => read_dumbbell(table, frame)?,
         "chain" => read_chain(table, frame)?,
         "wlan" => wlan::read(table, packet, frame)?,
@@ -63,7 +63,7 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     };
     let is_ns3 = table.has("timing") && table.read::<Name>("timing")?.0 == "ns3";
     let timing = if is_ns3 { Timing::Ns3 } else { Timing::Exact };
-    Some(Topology { shape, frame_overhead: overhead, timing })
+    Some(Topology { shape, path, frame_overhead: overhead, timing })
 }
 
 /// Refuses the keys of other kinds.
@@ -83,7 +83,7 @@ fn refuse_keys_of_others(table: &Table, kind: &str) -> Option<()> {
     foreign.is_empty().then_some(())
 }
 
-fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
+fn read_dumbbell(table: &Table, frame: u64) -> Option<(Shape, Path)> {
     if !table.has("bottleneck") {
         table.refuse(
             "bottleneck",
@@ -110,7 +110,7 @@ fn read_dumbbell(table: &Table, frame: u64) -> Option<Shape> {
         Some(access) => Some(Access { link: access?, sides }),
         None => None,
     };
-    Some(Shape::Dumbbell { bottleneck, access })
+    Some((Shape::Dumbbell { bottleneck, access }, path))
 }
 
 /// Whether hosts on the left, and hosts on the right, have access links.
@@ -122,7 +122,7 @@ fn read_sides(access: &Table) -> Option<[bool; 2]> {
     Some([side != "sinks", side != "sources"])
 }
 
-fn read_chain(table: &Table, frame: u64) -> Option<Shape> {
+fn read_chain(table: &Table, frame: u64) -> Option<(Shape, Path)> {
     let tables = table.tables("link");
     if tables.is_empty() || tables.len() > MAX_LINKS {
         let message = format!("expected 1 to {MAX_LINKS} links, got {}", tables.len());
@@ -151,5 +151,5 @@ fn read_chain(table: &Table, frame: u64) -> Option<Shape> {
         .enumerate()
         .map(|(index, link)| link.finish(&path, index == slowest_index))
         .collect();
-    Some(Shape::Chain { links: links.into_iter().collect::<Option<_>>()? })
+    Some((Shape::Chain { links: links.into_iter().collect::<Option<_>>()? }, path))
 }

@@ -42,7 +42,7 @@ pub(super) enum Traffic {
 
 impl FlowText {
     /// Its name in results, without the number of a copy.
-    fn id(&self) -> &str {
+    pub(super) fn id(&self) -> &str {
         match &self.traffic {
             Traffic::Tcp(flow) | Traffic::Application(flow, _) => &flow.id,
             Traffic::Datagrams(flow) => &flow.id,
@@ -81,8 +81,10 @@ impl FlowText {
 /// When a flow begins and ends, and those of its copies.
 #[derive(Clone, Copy)]
 pub(super) struct Timing {
-    start: Duration,
-    stop: Option<Duration>,
+    /// When the first copy starts.
+    pub(super) start: Duration,
+    /// When all copies stop.
+    pub(super) stop: Option<Duration>,
     /// Number of copies, if copies are asked for.
     pub(super) count: Option<u64>,
     /// Between the starts of two copies.

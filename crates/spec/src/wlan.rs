@@ -175,7 +175,7 @@ pub(super) static STATIONS: Section = Section {
 
 /// Reads a WLAN. `packet` is the largest IP packet of any flow and `frame` is it on a wire, in
 /// bytes.
-pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<Shape> {
+pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<(Shape, Path)> {
     for name in ["standard", "stations"].into_iter().filter(|name| !table.has(name)) {
         table.refuse_missing(name);
     }
@@ -214,7 +214,7 @@ pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<Shape> {
     let station_queue = queue("queue", &DEFAULT_QUEUE)?;
     let access_point_queue = queue("ap_queue", &station_queue)?;
     let cell = CellConfig { phy: phy?, mac, stations: stations? };
-    Some(Shape::Wlan(Box::new(Wlan { cell, access_point_queue, station_queue, server })))
+    Some((Shape::Wlan(Box::new(Wlan { cell, access_point_queue, station_queue, server })), path))
 }
 
 fn read_mac(table: &Table, standard: Standard) -> Option<MacConfig> {

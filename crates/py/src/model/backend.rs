@@ -9,21 +9,22 @@ use fairway_spec::{Experiment, ExperimentError, ExperimentErrors};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{experiment_error, read_experiment, with_algorithms};
+use crate::experiment::{Document, experiment_error};
+use crate::with_algorithms;
 
-/// What models say of an experiment given as JSON, as JSON; refuses what none covers.
+/// What models say of an experiment, as JSON; refuses what none covers.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
 pub(crate) fn model_answer(
     py: Python<'_>,
-    experiment: &str,
+    experiment: Document,
     algorithms: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| answer(experiment, catalogue))
 }
 
-fn answer(experiment: &str, catalogue: &Catalogue) -> PyResult<String> {
-    let experiment = read_experiment(experiment, catalogue)?;
+fn answer(experiment: Document, catalogue: &Catalogue) -> PyResult<String> {
+    let experiment = experiment.read(catalogue)?;
     match predict(&experiment) {
         Ok(found) => Ok(text(json!(found))),
         Err(refusals) => Err(experiment_error(with_others(&experiment, refusals))),

@@ -1,18 +1,26 @@
 //! Sizes of queues: in packets or bytes, or what follows from the link and the path.
 
 use fairway_net::Limit;
-use fairway_units::{Duration, Rate};
+use fairway_units::{Bytes, Duration, Rate};
 
 use crate::reader::{LimitText, Table, packets};
 
-/// What the limits of queues depend on besides their own link.
-pub(crate) struct Path {
+/// The path that bandwidth-delay products are of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
     /// Rate of the slowest link.
-    pub(crate) slowest: Rate,
+    pub slowest: Rate,
     /// Propagation delay of the longest path, there and back.
-    pub(crate) base_rtt: Duration,
+    pub base_rtt: Duration,
     /// The largest packet on a link, in bytes.
-    pub(crate) frame: u64,
+    pub frame: u64,
+}
+
+impl Path {
+    /// The bandwidth-delay product, unless no link has a rate.
+    pub fn bdp(&self) -> Option<Bytes> {
+        (self.slowest != Rate::UNLIMITED).then(|| self.slowest.bytes_in(self.base_rtt))
+    }
 }
 
 /// "1.0 bdp".
@@ -92,10 +100,10 @@ pub(super) fn size(
         LimitText::Bytes(bytes) => Some(bytes),
         LimitText::Time(_) if rate == Rate::UNLIMITED => return no_rate(),
         LimitText::Time(time) => Some(rate.bytes_in(time).get()),
-        LimitText::Bdp(_) if path.slowest == Rate::UNLIMITED => return no_rate(),
-        LimitText::Bdp(factor) => {
-            factor.times_rounded_down(path.slowest.bytes_in(path.base_rtt).get())
-        }
+        LimitText::Bdp(factor) => match path.bdp() {
+            Some(bdp) => factor.times_rounded_down(bdp.get()),
+            None => return no_rate(),
+        },
     };
     let default = if written.is_none() { " (1.0 bdp, the default)" } else { "" };
     match bytes {

@@ -17,7 +17,8 @@ use super::reader::{LimitText, Name, Table};
 use limits::{Sizing, mtu_bytes, read_limit, size};
 
 pub(super) use keys::QUEUE;
-pub(super) use limits::{DEFAULT_LIMIT, Path};
+pub(super) use limits::DEFAULT_LIMIT;
+pub use limits::Path;
 
 /// A queue discipline as it is written.
 struct Discipline {

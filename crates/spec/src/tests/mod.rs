@@ -5,6 +5,7 @@ mod examples;
 mod messages;
 mod robustness;
 mod schema;
+mod set;
 mod suggestions;
 mod sweep;
 mod switches;

@@ -97,7 +97,7 @@ fn paths_that_lead_nowhere() {
     let sweep = |text: &str| with_end(&format!("[sweep]\n{text}"));
     assert_refused(
         &sweep("\"flow.main.coutn\" = [1]"),
-        "sweep.\"flow.main.coutn\": a flow has no \"coutn\"",
+        "sweep.\"flow.main.coutn\": a flow has no \"coutn\"; did you mean \"count\"?",
     );
     assert_refused(
         &sweep("\"flow.main.cunt\" = [1]"),
