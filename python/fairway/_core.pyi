@@ -1,8 +1,8 @@
 """The compiled simulator: validates experiments and runs them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any, Protocol, final
+from typing import Any, Protocol, TypeAlias, final
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ __all__ = [
     "CaptureError",
     "CollectError",
     "Control",
+    "Experiment",
     "ExperimentError",
     "Flow",
     "Init",
@@ -53,6 +54,7 @@ __all__ = [
     "plan",
     "presets",
     "quantity",
+    "ratio",
     "result_schema",
     "run",
     "run_script",
@@ -96,6 +98,59 @@ class Control:
     @property
     def packets(self) -> int:
         """Packets handled so far."""
+
+@final
+class Experiment:
+    """An experiment without a sweep, resolved: what it says of its times, rates and sizes."""
+
+    def __new__(cls, document: Mapping[str, Any] | str) -> Experiment: ...
+    @property
+    def document(self) -> dict[str, Any]:
+        """The same in the keys of an experiment file."""
+    @property
+    def duration_ns(self) -> int:
+        """Simulated time of the run."""
+    @property
+    def window_s(self) -> tuple[float, float]:
+        """Beginning and end of the measuring window."""
+    @property
+    def sample_ns(self) -> int:
+        """Period of the time series."""
+    @property
+    def last_start_ns(self) -> int:
+        """When the last copy of the last flow starts."""
+    @property
+    def flow_times_ns(self) -> list[tuple[int, int | None]]:
+        """Start and stop of each `[[flow]]`; the start is that of its first copy."""
+    @property
+    def base_rtt_ns(self) -> int:
+        """Propagation delay of the longest path, there and back."""
+    @property
+    def bdp_bytes(self) -> int | None:
+        """Rate of the slowest link times the base round-trip time; None without a rate."""
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of the largest packet on a link."""
+    @property
+    def frame_overhead_bytes(self) -> int:
+        """Bytes that links add to every packet."""
+    @property
+    def shared_rate_bps(self) -> int | None:
+        """Lowest rate of the links that every flow of a chain or a dumbbell crosses.
+
+        None if one of them changes or is unlimited, and for other topologies.
+        """
+    def link_rate_bps(self, link: str) -> int:
+        """Rate of the link direction that results name so.
+
+        Raises:
+            ValueError: If there is no such link, or its rate changes or is unlimited.
+        """
+    def transfer_bytes(self, flow: str) -> int | None:
+        """Bytes of the transfer that results name so; None without a size, and for copies."""
+
+#: An experiment without a sweep: a handle, its document, or JSON.
+_Document: TypeAlias = Experiment | Mapping[str, Any] | str
 
 @final
 class RunData:
@@ -481,22 +536,27 @@ class TransferData:
 def version() -> str:
     """Version of the simulator."""
 
-def plan(text: str, source: str, algorithms: _Algorithms | None = None) -> str:
-    """Validate an experiment file and list its points, as JSON."""
+def plan(
+    experiment: str | Mapping[str, Any],
+    source: str,
+    algorithms: _Algorithms | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Set values in an experiment file, or the content of one, validate it, and list its points."""
 
 def run(
-    experiment: str,
+    experiment: _Document,
     control: Control | None = None,
     algorithms: _Algorithms | None = None,
     captures: str | PathLike[str] | None = None,
 ) -> RunData:
-    """Simulate one experiment given as JSON; releases the GIL.
+    """Simulate one experiment; releases the GIL.
 
     What it asks to capture is written into the directory `captures`, if that is given.
     """
 
-def check_captures(experiment: str, algorithms: _Algorithms | None = None) -> None:
-    """Refuse an experiment, given as JSON, that captures where the simulator cannot.
+def check_captures(experiment: _Document, algorithms: _Algorithms | None = None) -> None:
+    """Refuse an experiment that captures where the simulator cannot.
 
     Raises:
         ExperimentError: With the key.
@@ -511,6 +571,9 @@ def measured(text: str) -> tuple[float, str, str, float] | None:
     Its value; what that counts: "s", "bit/s", "bytes", "packets", "segments" or "bdp"; the unit
     that it is written with; and how much of what is counted that unit is.
     """
+
+def ratio(text: str) -> float | None:
+    """A ratio as people write it, "0.01" or "1 %"; None if the text is none."""
 
 def model_streams(question: str) -> str:
     """The parallelism threshold of a path, and what to expect of fewer and more streams.
@@ -587,8 +650,8 @@ def model_wlan(question: str) -> str:
 def packet_fates() -> list[str]:
     """Names of what became of packets, by number."""
 
-def model_answer(experiment: str, algorithms: _Algorithms | None = None) -> str:
-    """What models say of an experiment given as JSON, as JSON; refuses what none covers."""
+def model_answer(experiment: _Document, algorithms: _Algorithms | None = None) -> str:
+    """What models say of an experiment, as JSON; refuses what none covers."""
 
 def model_laws() -> str:
     """The throughput laws with equation, range, source, parameters and results, as JSON."""
@@ -611,11 +674,11 @@ def model_law(
         ValueError: If a quantity makes no sense: names it and the first point.
     """
 
-def linux_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
-    """What a Linux kernel's guest is told to run an experiment given as JSON, as JSON."""
+def linux_layout(experiment: _Document, algorithms: _Algorithms | None = None) -> str:
+    """What a Linux kernel's guest is told to run an experiment, as JSON."""
 
-def xfer_layout(experiment: str, algorithms: _Algorithms | None = None) -> str:
-    """What a generator does to carry out an experiment, both as JSON.
+def xfer_layout(experiment: _Document, algorithms: _Algorithms | None = None) -> str:
+    """What a generator does to carry out an experiment, as JSON.
 
     `options` of its job, but for where the collector is, and `interval_s` between samples.
     """
@@ -639,8 +702,8 @@ def algorithms() -> str:
 def presets() -> str:
     """Every stack preset, as JSON."""
 
-def linux_collect(experiment: str, directory: str | PathLike[str]) -> LinuxData:
-    """Read what a run of an experiment, given as JSON, has left in a directory."""
+def linux_collect(experiment: _Document, directory: str | PathLike[str]) -> LinuxData:
+    """Read what a run of an experiment has left in a directory."""
 
 def run_script(text: str, name: str, preset: str | None = None) -> str:
     """Run a script against the endpoint; its verdict as JSON, with `text` for readers."""

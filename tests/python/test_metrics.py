@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 import fairway
+from conftest import SMALL
 from fairway import metrics
 from fairway.errors import InputError
+from fairway.experiment.plan import parse_toml
 from fairway.metrics import measure
 from fairway.metrics.catalogue import FUNCTIONS, OF_FLOWS, OF_LINKS
 from fairway.metrics.reading import check_names
@@ -207,7 +209,7 @@ def run_of(rows, series=()):
     return SimpleNamespace(
         summary={"flows": rows, "metrics": {}},
         series=pl.DataFrame(list(series), schema=names, orient="row"),
-        experiment={"duration": "10 s"},
+        experiment={**parse_toml(SMALL, "small"), "duration": "10 s", "measure": {}},
     )
 
 

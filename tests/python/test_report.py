@@ -13,6 +13,7 @@ from conftest import SMALL, command
 from fairway.cli.layout import lines
 from fairway.cli.main import guarded
 from fairway.compare.runs import compare
+from fairway.experiment.plan import parse_toml
 from fairway.plot.figures import is_geometric
 from fairway.plot.quantities import QUANTITIES
 from fairway.results.report import partial_sentence, window_sentence
@@ -380,8 +381,13 @@ def test_a_chart_of_goodput_says_why_a_sample_may_be_above_the_rate():
 
 
 def test_flows_that_run_for_a_part_of_the_window_are_named():
-    flows = [{"cc": "cubic"}, {"cc": "reno", "start": "10 s"}, {"id": "b", "stop": "1 min"}]
-    experiment = {"duration": "100 s", "flow": flows}
+    flows = [
+        {"cc": "cubic"},
+        {"cc": "reno", "start": "10 s"},
+        {"id": "b", "cc": "reno", "stop": "1 min"},
+    ]
+    experiment = {**parse_toml(SMALL, "small"), "duration": "100 s", "flow": flows}
+    experiment.pop("measure", None)
     said = window_sentence(experiment)
     assert "over the whole run" in said and "reno from 10 s, b until 1 min." in said
     windowed = {**experiment, "measure": {"window": ["10 s", "60 s"]}}

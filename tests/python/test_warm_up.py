@@ -18,8 +18,9 @@ AUTO = {"measure.window": "auto", "measure.sample": "100 ms", "duration": "20 s"
 def outcome(goodputs, finished=None):
     """A run with the goodput of one flow, sampled every second."""
     series = pl.DataFrame({"flow": ["a"] * len(goodputs), "goodput_bps": goodputs})
+    changes = {"duration": "90 s", "measure.sample": "1 s"}
     return SimpleNamespace(
-        point=experiment.Point({"flow.0.cc": "bic"}, 0, {"measure": {"sample": "1 s"}}),
+        point=experiment.plan(SMALL, overrides=changes).points[0],
         run=SimpleNamespace(series=series),
         summary={"flows": [{"id": "a", "fct_s": finished}]},
     )

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, CongestionControl, Foreign, Init, Selection};
 use fairway_spec::{
-    ExperimentErrors, Plan, Resolved, from_document_with, plan_changed, plan_document, resolve,
+    ExperimentErrors, Plan, Resolved, Until, from_document_with, plan_changed, plan_document,
+    resolve,
 };
 use fairway_units::{Duration, Rate};
 use pyo3::IntoPyObjectExt;
@@ -143,6 +144,12 @@ impl Experiment {
         self.resolved.topology.path.bdp().map(|bytes| bytes.get())
     }
 
+    /// Bytes of the largest packet on a link.
+    #[getter]
+    fn frame_bytes(&self) -> u64 {
+        self.resolved.topology.path.frame
+    }
+
     /// Bytes that links add to every packet.
     #[getter]
     fn frame_overhead_bytes(&self) -> u64 {
@@ -156,14 +163,14 @@ impl Experiment {
         self.resolved.shared_rate().map(Rate::as_bps)
     }
 
-    /// Rate of the link direction that results name `id`, in bit/s.
-    fn link_rate_bps(&self, id: &str) -> PyResult<u64> {
-        self.resolved.link_rate(id).map(Rate::as_bps).map_err(PyValueError::new_err)
+    /// Rate of the link direction that results name so, in bit/s.
+    fn link_rate_bps(&self, link: &str) -> PyResult<u64> {
+        self.resolved.link_rate(link).map(Rate::as_bps).map_err(PyValueError::new_err)
     }
 
-    /// Bytes of the transfer that results name `id`; None without a size, and for copies.
-    fn transfer_bytes(&self, id: &str) -> Option<u64> {
-        self.resolved.transfer(id).map(|bytes| bytes.get())
+    /// Bytes of the transfer of the flow that results name so; None without a size, and for copies.
+    fn transfer_bytes(&self, flow: &str) -> Option<u64> {
+        self.resolved.transfer(flow).map(|bytes| bytes.get())
     }
 }
 
@@ -213,7 +220,14 @@ fn plan_to_python(py: Python<'_>, plan: Plan) -> PyResult<Bound<'_, PyAny>> {
     found.set_item("title", plan.title)?;
     found.set_item("axes", plan.axes)?;
     found.set_item("points", points)?;
-    found.set_item("until", plan.until.map(|until| (until.share, until.at_most, until.metrics)))?;
+    found.set_item("until", py.None())?;
+    if let Some(Until { share, at_most, metrics }) = plan.until {
+        let until = PyDict::new(py);
+        until.set_item("share", share)?;
+        until.set_item("at_most", at_most)?;
+        until.set_item("metrics", PyTuple::new(py, metrics)?)?;
+        found.set_item("until", until)?;
+    }
     Ok(found.into_any())
 }
 

@@ -30,7 +30,7 @@ class Models:
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what no model covers."""
-        _core.model_answer(json.dumps(experiment), algorithms)
+        _core.model_answer(experiment, algorithms)
 
     def run(
         self,
@@ -41,7 +41,7 @@ class Models:
         """Answer one experiment."""
         del control
         started = time.perf_counter()
-        found = json.loads(_core.model_answer(json.dumps(experiment), algorithms))
+        found = json.loads(_core.model_answer(experiment, algorithms))
         summary = _summary(experiment, found)
         own = {} if algorithms is None else algorithms.used(experiment)
         return Run(

@@ -37,7 +37,7 @@ class Simulator:
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse captures at places that do not exist; `run` refuses `connections = "auto"`."""
         if are_wanted(experiment):
-            _core.check_captures(json.dumps(experiment), algorithms)
+            _core.check_captures(experiment, algorithms)
 
     def run(
         self,
@@ -52,7 +52,7 @@ class Simulator:
             if captures is not None:
                 on_failure.callback(shutil.rmtree, captures, ignore_errors=True)
             try:
-                data = _core.run(json.dumps(experiment), control, algorithms, captures)
+                data = _core.run(experiment, control, algorithms, captures)
             except OSError as error:
                 raise InputError(f"{error}; {ELSEWHERE}") from None
             on_failure.pop_all()

@@ -61,7 +61,7 @@ class Xfer:
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what cannot be done on a real path."""
-        _core.xfer_layout(json.dumps(experiment), algorithms)
+        _core.xfer_layout(experiment, algorithms)
 
     def run(
         self,
@@ -70,7 +70,7 @@ class Xfer:
         algorithms: Algorithms | None = None,
     ) -> Run:
         """Carry out one experiment."""
-        layout = json.loads(_core.xfer_layout(json.dumps(experiment), algorithms))
+        layout = json.loads(_core.xfer_layout(experiment, algorithms))
         options = {
             **layout["options"],
             "to": self._peer,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from fractions import Fraction
-
 from fairway import _core
 from fairway.errors import InputError
 from fairway.ground.text import number
@@ -19,11 +16,8 @@ def share(text: str, option: str) -> float:
     >>> share("0.01 %", "--loss"), share("0.0001", "--loss")
     (0.0001, 0.0001)
     """
-    match = re.fullmatch(
-        r"\s*(\d{1,3}(?:\.\d{1,15})?|\d(?:\.\d{1,15})?[eE]-\d{1,2})\s*(%?)\s*", text
-    )
-    value = float(Fraction(match[1]) / (100 if match[2] else 1)) if match else 1.0
-    if not 0 <= value < 1:
+    value = _core.ratio(text)
+    if value is None or value >= 1:
         raise InputError(
             f'{option}: expected a share from 0 to below 1, got "{text[:40]}"; '
             'write "0.01 %" or 0.0001'

@@ -221,7 +221,7 @@ def _queue_delay(percent: float) -> Callable[[Subject], float | None]:
     def read(of: Subject) -> float | None:
         import polars as pl
 
-        link, (low, high) = of.ids[0], of.window_s
+        link, (low, high) = of.ids[0], of.resolved.window_s
         queues = of.run.queues
         inside = (pl.col("t_s") >= low) & (pl.col("t_s") <= high)
         backlog = queues.filter((pl.col("link") == link) & inside)["backlog_bytes"]

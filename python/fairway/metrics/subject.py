@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-#: Keys of a link whose rate is not always the one that is written.
-_CHANGING = ("change", "on_off", "state", "trace")
-
-
 class Traced(Protocol):
     """What metrics read of a run: its summary, its experiment and its tables."""
 
@@ -88,19 +84,16 @@ class Subject:
         values = self.values(column)
         return math.fsum(values) / len(values) if values else None
 
-    @property
-    def window_s(self) -> tuple[float, float]:
-        """Beginning and end of the measuring window."""
-        window = self.experiment.get("measure", {}).get("window")
-        if isinstance(window, Sequence) and not isinstance(window, str):
-            return seconds(window[0]), seconds(window[1])
-        return 0.0, seconds(self.experiment["duration"])
+    @functools.cached_property
+    def resolved(self) -> _core.Experiment:
+        """What the experiment says of its times and rates."""
+        return _core.Experiment(self.experiment)
 
     def samples(self, flow: str, column: str) -> list[float]:
         """A flow's samples in the measuring window, those without a value left out."""
         import polars as pl
 
-        low, high = self.window_s
+        low, high = self.resolved.window_s
         series = self.run.series
         # A sample is of the time before it.
         kept = series.filter(
@@ -119,25 +112,21 @@ class Subject:
                 f"metric {self.name}: is made of single losses; write losses = true in [measure] "
                 "and use the simulator"
             )
-        low, high = self.window_s
+        low, high = self.resolved.window_s
         return losses.filter(
             pl.col("flow").is_in(self.ids) & (pl.col("t_s") >= low) & (pl.col("t_s") < high)
         )
 
     def link_rate_bps(self, link: str) -> float:
-        """Rate of a link, as the experiment has it.
+        """Rate of a link direction.
 
         Raises:
-            InputError: If it is not written there, or changes.
+            InputError: If there is no such link, or its rate changes or is unlimited.
         """
-        table = self._link(link.removesuffix("/reverse"))
-        way_back = table.get("reverse", {}) if link.endswith("/reverse") else {}
-        rate = way_back.get("rate", table.get("rate"))
-        changes = [key for key in _CHANGING if table.get(key)]
-        if rate is None or changes or rate == "unlimited":
-            found = f"it has {', '.join(changes)}" if changes else f"its rate is {rate!r}"
-            raise InputError(f"metric {self.name}: needs a link of a fixed rate; {link}: {found}")
-        return float(_core.quantity(rate, "rate"))
+        try:
+            return float(self.resolved.link_rate_bps(link))
+        except ValueError as error:
+            raise InputError(f"metric {self.name}: {error}") from None
 
     def bottleneck_bps(self) -> float:
         """Rate of the bottleneck: the link that is reported first.
@@ -146,23 +135,3 @@ class Subject:
             InputError: As `link_rate_bps`.
         """
         return self.link_rate_bps(str(self.run.summary["links"][0]["id"]))
-
-    def _link(self, link: str) -> Mapping[str, Any]:
-        topology = self.experiment["topology"]
-        known = {"bottleneck": topology.get("bottleneck")}
-        for entry in topology.get("link", []):
-            known[entry.get("id", "")] = entry
-        table = known.get(link)
-        if not isinstance(table, Mapping):
-            raise InputError(f"metric {self.name}: the experiment does not spell {link} out")
-        return table
-
-
-def is_steady(link: Mapping[str, Any]) -> bool:
-    """Whether a link of an experiment has a rate, and always the same."""
-    return link.get("rate") is not None and not any(link.get(key) for key in _CHANGING)
-
-
-def seconds(text: str) -> float:
-    """A duration as experiments write it, in seconds."""
-    return _core.quantity(text, "duration") / 1e9

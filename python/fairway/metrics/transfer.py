@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fairway import _core
 from fairway.errors import InputError
 from fairway.metrics import losses, rates
-from fairway.metrics.subject import is_steady
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,12 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def transfer_figure(
-    summary: Mapping[str, Any], row: Mapping[str, Any], experiment: Mapping[str, Any], figure: str
+    row: Mapping[str, Any], experiment: Mapping[str, Any], figure: str
 ) -> float | None:
     """One figure of one finished transfer.
 
     Args:
-        summary: As in `summary.json`.
-        row: The flow in it.
+        row: The flow in a summary.
         experiment: The experiment, whose measuring window has to be the whole run.
         figure: One of `FIGURES`.
 
@@ -128,31 +126,19 @@ def transfer_figure(
         raise InputError(f"{name}: is of the whole run; leave out measure.window")
     if row["fct_s"] is None:
         return None
-    run_s = _core.quantity(experiment["duration"], "duration") / 1e9
-    size = _size(summary["flows"], row, experiment["flow"])
-    links = list(_links(experiment))
-    known = [_core.quantity(link["rate"], "rate") for link in links if is_steady(link)]
+    resolved = _core.Experiment(experiment)
+    size = resolved.transfer_bytes(row["id"])
     transfer = Transfer(
         duration_s=row["fct_s"],
-        payload_bits=None if size is None else 8 * _core.quantity(size, "size"),
-        arrived_bits=row["throughput_bps"] * run_s,
+        payload_bits=None if size is None else 8 * size,
+        arrived_bits=row["throughput_bps"] * (resolved.duration_ns / 1e9),
         sent=row["sent_segments"],
         lost=row["lost_segments"],
         duplicates=row.get("duplicate_segments") or 0,
         error_rate=error_rate(experiment),
-        rate_bps=min(known) if known and len(known) == len(links) else None,
+        rate_bps=resolved.shared_rate_bps,
     )
     return FIGURES[figure].read(transfer)
-
-
-def _size(
-    rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]
-) -> str | None:
-    """The size of a transfer as it is written; none of a copy, and where rows and flows differ."""
-    if len(rows) == len(flows):
-        return flows[rows.index(row)].get("bytes")
-    # Copies, connections and ways back have something behind their flow's id.
-    return next((flow.get("bytes") for flow in flows if flow.get("id") == row["id"]), None)
 
 
 def _links(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import quantities
-from fairway.ground.quantities import share as written_share
-
-#: A number, and what it counts that is no quantity of its own.
-_COUNTED = re.compile(r"\s*(\d{1,15}(?:\.\d{1,12})?)\s*(packets?|bdp)\s*")
 
 
 def rate(value: str | float, name: str) -> float:
@@ -46,7 +42,7 @@ def share(value: str | float, name: str) -> float:
     >>> share("0.1 %", "loss"), share(0.001, "loss")
     (0.001, 0.001)
     """
-    return written_share(value, name) if isinstance(value, str) else number(value, name)
+    return quantities.share(value, name) if isinstance(value, str) else number(value, name)
 
 
 def ratio(value: str | float, name: str) -> float:
@@ -60,10 +56,10 @@ def ratio(value: str | float, name: str) -> float:
     """
     if not isinstance(value, str):
         return number(value, name)
-    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,15})?)\s*(%?)\s*", value)
-    if match is None:
+    found = _core.ratio(value)
+    if found is None:
         raise InputError(f'{name}: expected a ratio, got "{value[:40]}"; write "0.8" or "80 %"')
-    return float(match[1]) / (100 if match[2] else 1)
+    return found
 
 
 def packets(
@@ -88,24 +84,20 @@ def packets(
     """
     if not isinstance(value, str):
         return number(value, name)
-    match = _COUNTED.fullmatch(value)
-    if match and match[2] == "bdp" and capacity_pps is not None and rtt_s is not None:
-        return float(match[1]) * capacity_pps * rtt_s
-    if match and match[2] != "bdp":
-        return float(match[1])
-    if capacity_pps is not None and re.fullmatch(r"\s*[\d.]+\s*[mun]?s\s*", value):
-        return seconds(value, name) * capacity_pps
-    try:
-        found = quantities.size_bytes(value, name)
-    except InputError:
-        found = None
-    if found is None:
-        more = ', "0.5 bdp", "50 ms"' if capacity_pps is not None else ""
-        raise InputError(
-            f'{name}: expected packets or bytes, got "{value[:40]}"; '
-            f'write "300 packets", "64 KiB"{more}'
-        )
-    return found / packet_bytes
+    count, unit, _, _ = _core.measured(value) or (0.0, "", "", 0.0)
+    if unit == "packets":
+        return count
+    if unit == "bytes":
+        return count / packet_bytes
+    if unit == "s" and capacity_pps is not None:
+        return count * capacity_pps
+    if unit == "bdp" and capacity_pps is not None and rtt_s is not None:
+        return count * capacity_pps * rtt_s
+    more = ', "0.5 bdp", "50 ms"' if capacity_pps is not None else ""
+    raise InputError(
+        f'{name}: expected packets or bytes, got "{value[:40]}"; '
+        f'write "300 packets", "64 KiB"{more}'
+    )
 
 
 def number(value: float | None, name: str) -> float:

@@ -68,8 +68,7 @@ def measuring_window(experiment: Mapping[str, Any]) -> tuple[float, float] | Non
     window = experiment.get("measure", {}).get("window")
     if not isinstance(window, Sequence) or isinstance(window, str):
         return None
-    begin, end = (_core.quantity(each, "duration") / 1e9 for each in window)
-    return begin, end
+    return _core.Experiment(experiment).window_s
 
 
 def over_time(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.ground import result_schema, text
 from fairway.plot import columns
 from fairway.plot.page import FILL, Figure, Section, Table, render
@@ -375,17 +376,17 @@ _NAMED = 3
 
 def partial_sentence(experiment: Mapping[str, Any]) -> str:
     """Which flows run for only a part of what averages are taken over; empty if none does."""
-    window = experiment.get("measure", {}).get("window")
-    duration = experiment.get("duration")
-    if not isinstance(duration, str):
+    if "flow" not in experiment:  # a capture's
         return ""
-    begin_s, end_s = map(_seconds, window or ("0 s", duration))
+    resolved = _core.Experiment(experiment)
+    begin_ns, end_ns = (round(at_s * 1e9) for at_s in resolved.window_s)
     partial = []
-    for index, flow in enumerate(experiment.get("flow", ())):
+    for index, times in enumerate(resolved.flow_times_ns):
+        flow = experiment["flow"][index]
         bounds = [
             f"{word} {flow[key]}"
-            for key, word in (("start", "from"), ("stop", "until"))
-            if isinstance(flow.get(key), str) and begin_s < _seconds(flow[key]) < end_s
+            for key, word, at_ns in zip(("start", "stop"), ("from", "until"), times, strict=True)
+            if at_ns is not None and begin_ns < at_ns < end_ns
         ]
         if bounds:
             partial.append(f"{flow.get('id') or flow.get('cc') or index} {' '.join(bounds)}")
@@ -402,12 +403,6 @@ def partial_sentence(experiment: Mapping[str, Any]) -> str:
 def _averaged(experiment: Mapping[str, Any]) -> str:
     window = experiment.get("measure", {}).get("window")
     return f"the measuring window from {window[0]} to {window[1]}" if window else "the whole run"
-
-
-def _seconds(written: str) -> float:
-    from fairway import _core
-
-    return _core.quantity(written, "duration") / 1e9
 
 
 def experiment_section(experiment: Mapping[str, Any], title: str = "Experiment") -> Section:

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from fairway import _core
 from fairway._core import ExperimentError, SimulationError
 from fairway.errors import InputError, Interrupted, RunFailed
 from fairway.experiment.plan import Point
@@ -140,7 +139,7 @@ class Executor:
             if isinstance(result, Outcome):
                 self._outcomes[index] = result
                 self._staged.append(index)
-                self._simulated_s += _duration_s(self._points[index])
+                self._simulated_s += self._points[index].resolved.duration_ns / 1e9
                 self._give_alike(index)
             elif fatal:
                 self._failures.update(dict.fromkeys([index, *self._alike.get(index, ())], result))
@@ -160,7 +159,7 @@ class Executor:
 
     def _show(self) -> None:
         under_way = self._workers.fraction()
-        duration_s = _duration_s(self._points[0]) if len(self._points) == 1 else 0.0
+        duration_s = self._points[0].resolved.duration_ns / 1e9 if len(self._points) == 1 else 0.0
         self._progress.update(
             State(
                 done=len(self._outcomes),
@@ -227,11 +226,6 @@ def _fatal(error: BaseException) -> BaseException | None:
     if isinstance(error, (SimulationError, RunFailed)):
         return None
     return InputError(str(error)) if isinstance(error, ExperimentError) else error
-
-
-def _duration_s(point: Point) -> float:
-    duration = point.experiment.get("duration")
-    return _core.quantity(duration, "duration") / 1e9 if isinstance(duration, str) else 0.0
 
 
 def _label(point: Point) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairway import _core
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, Point
 from fairway.ground import text
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 #: Runs whose time series are in memory together.
 _AT_ONCE = 64
-#: Period of the time series where the experiment says none, and samples of a run too short for
-#: that, as in `crates/sim`.
-_SAMPLE_NS, _LEAST_SAMPLES = 100_000_000, 10
 
 
 @dataclass(frozen=True)
@@ -136,23 +132,14 @@ def settle(
     return replace(plan, points=points), WarmUp(latest, len(found), sum(f.too_short for f in found))
 
 
-def _period_ns(experiment: Mapping[str, Any]) -> int:
-    """Time between the samples of a run."""
-    given = experiment["measure"].get("sample")
-    if given is not None:
-        return _core.quantity(given, "duration")
-    run_ns = _core.quantity(experiment["duration"], "duration")
-    return min(_SAMPLE_NS, max(run_ns // _LEAST_SAMPLES, 1))
-
-
 def ends_of(outcome: Outcome) -> list[Found]:
     """Where the goodput of each flow of a run settles, of those that last to the end."""
     import polars as pl
 
     from fairway.stats import mser5
 
-    experiment, found = outcome.point.experiment, []
-    period_ns = _period_ns(experiment)
+    found = []
+    period_ns = outcome.point.resolved.sample_ns
     series = outcome.run.series
     for row in outcome.summary["flows"]:
         goodputs = series.filter(pl.col("flow") == row["id"])["goodput_bps"].drop_nulls().to_list()
@@ -175,7 +162,7 @@ def _whole(point: Point) -> Point:
 
 def _with_window(point: Point, latest: Found) -> Point:
     duration = point.experiment["duration"]
-    if latest.ends_ns >= _core.quantity(duration, "duration"):
+    if latest.ends_ns >= point.resolved.duration_ns:
         raise InputError(
             f"measure.window: the warm-up of {_place(latest)} ends at {_seconds(latest.ends_ns)}, "
             f"and a run of {duration} is over by then; write a longer duration"

@@ -50,7 +50,7 @@ class Linux:
 
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse, by name, what a kernel cannot do."""
-        self._layout(json.dumps(experiment), algorithms)
+        self._layout(experiment, algorithms)
 
     def run(
         self,
@@ -60,12 +60,11 @@ class Linux:
     ) -> Run:
         """Run one experiment on a kernel."""
         started = time.perf_counter()
-        text = json.dumps(experiment)
-        layout = self._layout(text, algorithms)
+        layout = self._layout(experiment, algorithms)
         with run_directory() as directory:
             self._carry_out(layout, directory, int(experiment["seed"]), control or Control())
             try:
-                data = _core.linux_collect(text, directory)
+                data = _core.linux_collect(experiment, directory)
             except _core.CollectError as error:
                 raise RunFailed(str(error)) from None
             captures = _kept(directory / "pcap")
@@ -100,8 +99,8 @@ class Linux:
             warnings.warn(sentence, stacklevel=2)
         return kernel
 
-    def _layout(self, text: str, algorithms: Algorithms | None) -> dict[str, Any]:
-        layout: dict[str, Any] = json.loads(_core.linux_layout(text, algorithms))
+    def _layout(self, experiment: dict[str, Any], algorithms: Algorithms | None) -> dict[str, Any]:
+        layout: dict[str, Any] = json.loads(_core.linux_layout(experiment, algorithms))
         return layout
 
     def _carry_out(

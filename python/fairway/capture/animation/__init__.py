@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairway import _core
 from fairway.algorithm import permitting
-from fairway.errors import ExperimentError, InputError
-from fairway.experiment.plan import plan
+from fairway.errors import InputError
+from fairway.experiment.plan import Point, plan
 from fairway.ground import store
 from fairway.results.run import Run, load
 from fairway.sweep import start
@@ -45,7 +45,7 @@ def animate(
         run = _loaded(directory, overrides)
     else:
         run = _made(experiment, overrides, begin_s, end_s, allow_python=allow_python, quiet=quiet)
-    ends_ns = _core.quantity(run.experiment["duration"], "duration")
+    ends_ns = _core.Experiment(run.experiment).duration_ns
     begin_ns, end_ns = round(begin_s * _NS), min(round(end_s * _NS), ends_ns)
     if begin_ns >= end_ns:
         raise InputError(f"--from: {begin_s:g} s is not before the run's end, {ends_ns / _NS:g} s")
@@ -81,11 +81,14 @@ def _made(
     """Run an experiment until the animation ends, with captures of everything."""
     with permitting(python=allow_python, backend="sim"):
         planned = plan(experiment, overrides=overrides)
-    document = copy.deepcopy(planned.points[0].experiment)
-    whole_ns = _core.quantity(document["duration"], "duration")
+    whole_ns = planned.points[0].resolved.duration_ns
     end_ns = min(round(end_s * _NS), whole_ns)
-    _leave_out_later(document, end_ns)
-    length_ns = _shortest(document, end_ns, whole_ns)
+    point = _without_later(planned.points[0], end_ns)
+    length_ns = end_ns
+    while length_ns <= point.resolved.last_start_ns:
+        length_ns *= 2
+    length_ns = min(length_ns, whole_ns)
+    document = dict(point.experiment)
     sample_ns = max((end_ns - round(begin_s * _NS)) // _SAMPLES, length_ns // _MOST_SAMPLES, 1)
     document["duration"] = f"{length_ns} ns"
     document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
@@ -95,28 +98,16 @@ def _made(
     return run
 
 
-def _leave_out_later(document: dict[str, Any], end_ns: int) -> None:
-    """Remove the last flows of an experiment that start after the animation ends.
+def _without_later(point: Point, end_ns: int) -> Point:
+    """A point without the last of its flows that start after the animation ends.
 
     Only the last: the random numbers and names of the others stay as they are.
     """
-    flows = document.get("flow", [])
-    while len(flows) > 1 and _core.quantity(flows[-1].get("start", "0 s"), "duration") >= end_ns:
-        flows.pop()
-
-
-def _shortest(document: Mapping[str, Any], end_ns: int, whole_ns: int) -> int:
-    """The end of the animation, doubled until every flow begins before it."""
-    length_ns = end_ns
-    while length_ns < whole_ns:
-        short = {k: v for k, v in document.items() if k not in ("measure", "capture")}
-        try:
-            plan({**copy.deepcopy(short), "duration": f"{length_ns} ns"})
-        except ExperimentError:
-            length_ns *= 2
-        else:
-            return length_ns
-    return whole_ns
+    starts = [start for start, _ in point.resolved.flow_times_ns]
+    while len(starts) > 1 and starts[-1] >= end_ns:
+        starts.pop()
+    flows = point.experiment["flow"][: len(starts)]
+    return replace(point, experiment={**point.experiment, "flow": flows})
 
 
 def _recorded(run: Run) -> Any:
@@ -127,7 +118,7 @@ def _recorded(run: Run) -> Any:
     if run.captures is None:
         raise InputError(f"{run.title}: its captures are missing; run it again with them")
     interfaces, packets = read(run.captures, _places_of_chain(run.experiment["topology"]))
-    overhead = _core.quantity(run.experiment["topology"].get("frame_overhead", "0 bytes"), "size")
+    overhead = _core.Experiment(run.experiment).frame_overhead_bytes
     found = traffic(packets, overhead)
     return Recorded(interfaces, packets, found, run.summary["flows"], run.series)
 

@@ -220,33 +220,29 @@ def _require(entry: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
 
 def _quantity(option: str, text: str, suffix: str, bytes_of_packet: float) -> float:
     """A number in the unit of the parameter, written with a unit or without."""
+    from fairway import _core
     from fairway.ground import quantities
 
-    text = text.strip()
+    text, unit = text.strip(), _UNITS.get(suffix, "")
     try:
         return float(text)
     except ValueError:
         pass
-    unit = _UNITS.get(suffix, "")
-    for end in (unit, unit.removesuffix("s")) if suffix in ("_packets", "_pps") else ():
-        if text.endswith(end):
-            try:
-                return float(text.removesuffix(end))
-            except ValueError:
-                break
-    if suffix == "_s":
-        return quantities.seconds(text, option) or 0.0
-    if suffix == "_bytes":
-        return float(quantities.size_bytes(text, option) or 0)
-    if suffix == "_bps":
-        return float(quantities.rate_bps(text, option) or 0)
-    if suffix == "_pps" and text.endswith("bit/s"):
-        return (quantities.rate_bps(text, option) or 0) / (8 * bytes_of_packet)
-    if not unit and text.endswith("%"):
-        try:
-            return float(text.removesuffix("%")) / 100
-        except ValueError:
-            pass
+    if not unit and (ratio := _core.ratio(text)) is not None:
+        return ratio
+    measured = _core.measured(text.removesuffix("/s") if text.endswith("packets/s") else text)
+    value, base = measured[:2] if measured else (0.0, "")
+    if suffix == "_pps" and base == "bit/s":
+        return value / (8 * bytes_of_packet)
+    if base and base == ("packets" if suffix == "_pps" else unit):
+        return value
+    refuse = {
+        "_s": quantities.seconds,
+        "_bytes": quantities.size_bytes,
+        "_bps": quantities.rate_bps,
+    }
+    if suffix in refuse:
+        refuse[suffix](text, option)
     examples = {"": '0.01 or "1 %"', "_packets": '"64 packets"', "_pps": '"10 Mbit/s" or 833'}
     raise InputError(
         f'{option}: expected a number{f" of {unit}" if unit else ""}, got "{text[:40]}"; '

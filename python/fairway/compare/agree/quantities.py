@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import result_schema
 from fairway.ground.result_schema import Tolerance
@@ -104,16 +105,12 @@ def parse_tolerance(assignment: str) -> tuple[str, float]:
     (('goodput', 0.02), ('cwnd', 0.05))
     """
     name, equals, written = (part.strip() for part in assignment.partition("="))
-    percent = written.endswith("%")
-    try:
-        share = float(written.removesuffix("%"))
-    except ValueError:
-        share = math.nan
-    if not name or not equals or not math.isfinite(share):
+    share = _core.ratio(written)
+    if not name or not equals or share is None:
         raise InputError(
             f"--tolerance {assignment}: expected metric=share, such as goodput=2% or cwnd=0.05"
         )
-    return name, share / 100 if percent else share
+    return name, share
 
 
 def entries(summary: Mapping[str, Any]) -> Iterator[tuple[Quantity, str, float | None]]:

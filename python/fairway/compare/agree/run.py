@@ -20,12 +20,10 @@ from fairway.experiment.plan import (
     Document,
     Plan,
     Point,
-    json_copy,
     parse_toml,
     plan,
     source_of_experiment,
 )
-from fairway.experiment.plan import set_path as set_value
 from fairway.experiment.scenarios import merged
 from fairway.ground import shape, store
 from fairway.ground.progress import reporter
@@ -123,7 +121,7 @@ def _file_plan(
 def _set(experiment: str | Path | Mapping[str, Any]) -> Document | None:
     """The content of a set; none if `experiment` is something else."""
     if isinstance(experiment, Mapping):
-        found, source = json_copy(experiment), "set"
+        found, source = dict(experiment), "set"
     elif isinstance(experiment, str) and experiment in bundled() and not Path(experiment).exists():
         file = importlib.resources.files("fairway.compare.agree") / f"{experiment}.toml"
         found, source = parse_toml(file.read_text("utf-8"), str(file)), experiment
@@ -149,14 +147,11 @@ def _set_plan(found: Document, seeds: int | None, overrides: Mapping[str, Any]) 
     repetitions = {"repetitions": max(seeds or found["seeds"], FEWEST_SEEDS)}
     points = []
     for key, changes in found["scenario"].items():
-        document = json_copy({**merged(found["base"], changes), "sweep": repetitions})
-        for path, value in overrides.items():
-            set_value(document, path, value)
+        document = {**merged(found["base"], changes), "sweep": repetitions}
         for name in found["algorithms"]:
             cc, _, variant = name.partition(":")
-            of_variant = json_copy(document)
-            of_variant["flow"][0] |= {"cc": cc, "cc_variant": variant} if variant else {"cc": cc}
-            for point in plan(of_variant).points:
+            own = {"flow.0.cc": cc, **({"flow.0.cc_variant": variant} if variant else {})}
+            for point in plan(document, overrides={**overrides, **own}).points:
                 axes = {"path": key, "cc": name}
                 points.append(Point(axes, point.repetition, point.experiment))
     if not points:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairway import _core
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, parse_toml
 from fairway.ground import shape, store
@@ -51,9 +52,8 @@ class Scenario:
     @property
     def rtt_s(self) -> float:
         """Round-trip time without a queue, in seconds."""
-        found = re.match(r"([\d.]+) ?([mµu]?)s", self.delay)
-        unit = {"m": 1e-3, "µ": 1e-6, "u": 1e-6}
-        return 2 * float(found[1]) * unit.get(found[2], 1.0) if found else math.nan
+        measured = _core.measured(self.delay)
+        return 2 * measured[0] if measured and measured[1] == "s" else math.nan
 
 
 def declared(directory: Path) -> dict[str, Scenario]:
@@ -111,14 +111,19 @@ def _part(part: str) -> tuple[str | None, Any]:
     if found := re.fullmatch(number + r"([kmg])bit(?:ps)?", part):
         return "rate", f"{found[1]} {found[2].replace('m', 'M').replace('g', 'G')}bit/s"
     if found := re.fullmatch(number + "ms", part):
-        return "delay", f"{float(found[1]) / 2:g} ms"
+        return "delay", _half(f"{found[1]} ms")
     if found := re.fullmatch(r"(\d+)p(?:kts?|ackets?)?", part):
         return "limit", f"{found[1]} packets"
     if found := re.fullmatch("(?:loss)?" + number + "(pct|percent|%|permille)(?:loss)?", part):
-        return "loss", float(found[1]) / (1000 if found[2] == "permille" else 100)
+        return "loss", _probability(f"{found[1]}%", part) / (10 if found[2] == "permille" else 1)
     if re.fullmatch(r"\d+flows?", part):  # the traces themselves tell
         return "flows", part
     return None, None
+
+
+def _half(rtt: str) -> str:
+    """The one-way delay of a round-trip time, in milliseconds."""
+    return f"{_core.quantity(rtt, 'duration') / 2e6:g} ms"
 
 
 def _entries(value: Any, path: Path) -> dict[str, Scenario]:
@@ -144,11 +149,8 @@ def _text(value: Any, path: Path) -> str | None:
 def _probability(value: Any, source: str) -> float:
     """A probability, as a number or in per cent."""
     written = str(value).strip()
-    try:
-        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1:
+    number = _core.ratio(written)
+    if number is None or number >= 1:
         raise InputError(f'{source}: loss {written}: expected a probability: 0.001, or "0.1 %"')
     return number
 
@@ -169,8 +171,8 @@ def _table(text: str) -> Iterator[Scenario]:
 def _row(headings: list[str | None], cells: list[str]) -> Scenario | None:
     """A scenario in a line of a table; none if it does not say enough, or is not one."""
     said = {key: cell for key, cell in zip(headings, cells, strict=False) if key}
-    if "delay" not in said and (found := re.match(r"([\d.]+) ?ms\b", said.get("rtt", ""))):
-        said["delay"] = f"{float(found[1]) / 2:g} ms"
+    if "delay" not in said and (found := re.match(r"[\d.]+ ?ms\b", said.get("rtt", ""))):
+        said["delay"] = _half(found[0])
     limit = re.match(r"(\d+) ?p", said.get("limit", ""))
     rate = re.match(r"[\d.]+ ?[kMG]bit/s", said.get("rate", ""))
     delay = re.match(r"[\d.]+ ?[mµu]?s\b", said.get("delay", ""))

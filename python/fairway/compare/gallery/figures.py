@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, cast
 import altair as alt
 import polars as pl
 
+from fairway import _core
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment.scenarios import Scenario, is_own, variant
 from fairway.plot.figures import PALETTE, inline, thin
@@ -294,13 +294,9 @@ def _line(
 
 def bdp_segments(experiment: Mapping[str, Any]) -> float | None:
     """Bandwidth-delay product of a dumbbell in full packets; none if it is written otherwise."""
-    link = experiment["topology"].get("bottleneck", {})
-    rate = re.fullmatch(r"([\d.]+) Mbit/s", str(link.get("rate")))
-    delay = re.fullmatch(r"([\d.]+) ms", str(link.get("delay")))
-    mtu = re.fullmatch(r"(\d+) bytes", str(experiment.get("stack", {}).get("mtu")))
-    if not (rate and delay and mtu):
-        return None
-    return float(rate[1]) * 1e6 * 2 * float(delay[1]) * 1e-3 / (8 * float(mtu[1]))
+    resolved = _core.Experiment(experiment)
+    bdp = resolved.bdp_bytes
+    return None if bdp is None else bdp / resolved.frame_bytes
 
 
 def _cycle(colours: Sequence[str], length: int) -> list[str]:

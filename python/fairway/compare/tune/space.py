@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_override
 
@@ -108,13 +109,12 @@ class Parameter:
 
 def number_of(setting: Any, unit: str = "") -> float | None:
     """The number in a setting with that unit; none if there is none."""
-    if isinstance(setting, str) and unit and setting.endswith(unit):
-        setting = setting[: -len(unit)].strip()
-        try:
-            return float(setting)
-        except ValueError:
+    if isinstance(setting, str):
+        measured = _core.measured(setting) if unit else None
+        if measured is None or measured[2] != unit:
             return None
-    if unit or isinstance(setting, (str, bool)) or not isinstance(setting, (int, float)):
+        return float(f"{measured[0] / measured[3]:.12g}")
+    if unit or isinstance(setting, bool) or not isinstance(setting, (int, float)):
         return None
     return float(setting)
 
