@@ -124,7 +124,8 @@ def test_a_mapping_must_be_plain_data():
 
 def test_a_planned_experiment_answers_its_quantities():
     changes = {
-        "duration": "3 s", "topology.bottleneck.rate": "8 Mbit/s", "topology.bottleneck.delay": "25 ms",
+        "duration": "3 s",
+        "topology.bottleneck.rate": "8 Mbit/s", "topology.bottleneck.delay": "25 ms",
         "topology.frame_overhead": "38 bytes", "flow.1.start": "1.5 s", "flow.0.bytes": "1 MB",
         "measure": {"window": ["1 s", "2 s"], "sample": "20 ms"},
     }  # fmt: skip

@@ -184,7 +184,7 @@ pub(super) fn read(
     let jitter: Option<Duration> = table.read("start_jitter");
     if let Some(jitter) = jitter.filter(|jitter| timing.last_start() + *jitter >= run) {
         let message = format!(
-            "{jitter} after the start, {}, may be the end of the run, {run}; write a shorter one",
+            "{jitter} after the start, {}, can reach the end of the run, {run}; shorten it",
             timing.last_start()
         );
         table.refuse("start_jitter", message);
@@ -275,7 +275,7 @@ fn gap(rate: Rate, packet_bytes: u32) -> Duration {
 fn read_rate(table: &Table, packet_bytes: u32) -> Option<Rate> {
     let rate: Rate = table.require("rate")?;
     if rate == Rate::UNLIMITED || gap(rate, packet_bytes) == Duration::ZERO {
-        let message = "is more than a packet a nanosecond, and nothing slows UDP down; write the rate \
+        let message = "exceeds one packet per nanosecond, and nothing slows UDP down; write the rate \
                        that the application has, such as \"100 Mbit/s\"";
         table.refuse("rate", message);
         return None;

@@ -267,7 +267,7 @@ pub(super) fn read<T: Scale>(table: &Table, name: &str) -> Option<Distribution> 
     if !value.is_object() {
         let constant = table.read_single::<T>(name)?.number();
         if constant > MAX_VALUE {
-            table.refuse(name, format!("{} is too much; write less", show(value)));
+            table.refuse(name, format!("{} is too large; lower it", show(value)));
             return None;
         }
         return Some(Distribution::Constant(constant));
@@ -284,7 +284,10 @@ pub(super) fn read<T: Scale>(table: &Table, name: &str) -> Option<Distribution> 
     for name in ["mean", "shape", "least", "most", "deviation", "cdf"] {
         if table.has(name) && !known.contains(&name) {
             let known = known.join(", ");
-            table.refuse(name, format!("is nothing of \"{kind}\", which has {known}; remove it"));
+            table.refuse(
+                name,
+                format!("does not belong to \"{kind}\", which has {known}; remove it"),
+            );
             return None;
         }
     }
@@ -304,7 +307,7 @@ fn read_pareto<T: Scale>(table: &Table) -> Option<Distribution> {
     let shape: f64 = table.require("shape")?;
     if table.has("mean") {
         if let Some(bound) = ["least", "most"].into_iter().find(|bound| table.has(bound)) {
-            table.refuse(bound, "does not go with mean, which decides it; remove one of them");
+            table.refuse(bound, "conflicts with mean, which determines it; set only one");
             return None;
         }
         if shape <= 1.0 {
@@ -319,7 +322,7 @@ fn read_pareto<T: Scale>(table: &Table) -> Option<Distribution> {
     let (least, most) = (positive::<T>(table, "least"), positive::<T>(table, "most"));
     let (least, most) = (least?, most?);
     if most <= least || shape <= 0.0 {
-        table.refuse("most", "expected more than least, and a shape above 0; write more");
+        table.refuse("most", "expected more than least, and shape above 0; raise it");
         return None;
     }
     Some(Distribution::BoundedPareto { least, most, shape })
@@ -330,7 +333,10 @@ fn positive<T: Scale>(table: &Table, name: &str) -> Option<f64> {
     let value = table.require::<T>(name)?.number();
     if value <= 0.0 || value > MAX_VALUE {
         let found = table.raw(name).map(show).unwrap_or_default();
-        table.refuse(name, format!("expected more than zero and no giant, got {found}"));
+        table.refuse(
+            name,
+            format!("expected more than zero and at most {MAX_VALUE:e}, got {found}"),
+        );
         return None;
     }
     Some(value)

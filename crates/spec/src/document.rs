@@ -66,7 +66,7 @@ fn read(document: &Value, catalogue: &Catalogue, report: &Report) -> Option<Reso
     let table = table.renamed(String::new());
     table.refuse_unknown_keys();
     if table.has("sweep") {
-        table.refuse("sweep", "this is one point of a sweep; plan the file to have all points");
+        table.refuse("sweep", "a single experiment has no sweep; plan the file to get every point");
     }
     let title = table.read("title").unwrap_or_else(|| "untitled".to_owned());
     let seed = table.read("seed").unwrap_or(1);

@@ -24,12 +24,12 @@ fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
         return Some(Line { rate, trace: None });
     }
     if let Some(key) = ["rate", "on_off", "state"].into_iter().find(|key| link.has(key)) {
-        link.refuse(key, "a link has this or a trace; remove one of them");
+        link.refuse(key, "conflicts with trace; set only one");
         return None;
     }
     let trace = match link.raw("trace").and_then(|value| value.as_str()) {
         Some(text) => DeliveryTrace::read(text),
-        None => Err("expected the name of a file".to_owned()),
+        None => Err("expected a file name".to_owned()),
     };
     match trace {
         Ok(trace) => Some(Line { rate: trace.mean_rate(), trace: Some(trace) }),
@@ -101,7 +101,7 @@ fn read_rate(link: &Table, line: &Line, schedule: &Schedule) -> Option<RateConfi
         None
     };
     if link.has("on_off") && link.has("state") {
-        link.refuse("state", "a link has this or on_off; remove one of them");
+        link.refuse("state", "conflicts with on_off; set only one");
         return None;
     }
     let Some((key, rate)) = by_chance else {
@@ -115,7 +115,7 @@ fn read_rate(link: &Table, line: &Line, schedule: &Schedule) -> Option<RateConfi
         });
     };
     if let Some(i) = schedule.changes.iter().position(|change| change.rate.is_some()) {
-        let message = format!("the rate is that of {key}; remove it");
+        let message = format!("conflicts with {key}, which sets the rate; remove it");
         link.refuse(&format!("change.{i}.rate"), message);
         return None;
     }
@@ -138,7 +138,7 @@ fn read_schedule(link: &Table, rate: Rate, delay: Duration) -> Option<Schedule> 
         false => None,
     };
     if period.is_some() && count == 0 {
-        link.refuse("change_period", "there is no change; write [[…change]] or remove it");
+        link.refuse("change_period", "needs at least one change; add [[…change]] or remove it");
         return None;
     }
     let keep_order = match link.has("change_keeps_order") {

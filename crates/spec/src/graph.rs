@@ -172,7 +172,10 @@ fn list<'a>(table: &Table<'a>, key: &str, most: usize) -> Option<Vec<(Table<'a>,
 /// Refuses what only the links of a graph that is written out have.
 pub(super) fn refuse_nodes(link: &Table) {
     for key in ["from", "to", "metric"].into_iter().filter(|key| link.has(key)) {
-        link.refuse(key, "belongs to a link of kind = \"graph\"; the kind says where this one is");
+        link.refuse(
+            key,
+            "belongs to the links of kind = \"graph\"; this kind places its links itself",
+        );
     }
 }
 
@@ -181,14 +184,13 @@ fn written_out<'a>(table: &Table<'a>) -> Option<GraphText<'a>> {
     for (link, id) in list(table, "link", MAX_LINKS)? {
         let (from, to): (String, String) = (link.require("from")?, link.require("to")?);
         if from == to {
-            link.refuse("to", format!("\"{to}\" is where it comes from; name another node"));
+            link.refuse("to", format!("\"{to}\" is also its source; name another node"));
             return None;
         }
         let metric = u32::try_from(link.read("metric").unwrap_or(1u64)).unwrap_or(u32::MAX);
         let id = id.unwrap_or_else(|| format!("{from}-{to}"));
         if graph.links.iter().any(|other| other.id == id) {
-            let message =
-                format!("another link is called \"{id}\"; give this one a name of its own");
+            let message = format!("\"{id}\" names another link too; name each differently");
             link.refuse("id", message);
             return None;
         }

@@ -125,7 +125,7 @@ fn add(hosts: &mut Vec<Option<String>>, name: Option<String>) -> usize {
 
 fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<ResolvedEnds, Refusal> {
     if ends.reversed.is_some() {
-        let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
+        let message = "belongs to a dumbbell or a chain; use `from` and `to` here";
         return Err(("direction", message.to_owned()));
     }
     let hosts = match &ends.names {
@@ -153,7 +153,7 @@ fn assign_nodes(graph: &Graph, router: &mut Router, ends: &Ends) -> Result<Resol
 
 fn assign_in_cell(stations: usize, ends: &Ends) -> Result<ResolvedEnds, Refusal> {
     if ends.reversed.is_some() {
-        let message = "belongs to a dumbbell or a chain; here `from` and `to` say it";
+        let message = "belongs to a dumbbell or a chain; use `from` and `to` here";
         return Err(("direction", message.to_owned()));
     }
     let hosts = wlan::names(stations);

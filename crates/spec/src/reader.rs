@@ -258,7 +258,7 @@ impl Readable for String {
             return Err(format!("expected text in quotes, got {}", show(value)));
         };
         if text.trim().is_empty() || text.chars().any(char::is_control) {
-            return Err(format!("expected text that can be printed, got {}", show(value)));
+            return Err(format!("expected printable text, got {}", show(value)));
         }
         if text.chars().count() > MAX_TEXT {
             return Err(format!(

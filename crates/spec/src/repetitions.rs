@@ -61,14 +61,14 @@ fn read_until(table: &Map<String, Value>, report: &Report) -> Option<Until> {
         let hint = did_you_mean(name, known.into_iter());
         report.refuse(
             format!("{AT}.{name}"),
-            format!("unknown key; there is until, at_most, metric{hint}"),
+            format!("unknown key; repetitions has until, at_most, metric{hint}"),
         );
     }
     let share = table.get("until").and_then(Value::as_str).and_then(share_of);
     if share.is_none() {
         let found = table.get("until").map_or_else(|| "nothing".to_owned(), show);
         let message = format!(
-            "expected half of an interval as a part of the mean, above 0 % and below 100 %, got \
+            "expected half the interval relative to the mean, above 0 % and below 100 %, got \
              {found}; write it like \"±2 %\""
         );
         report.refuse(format!("{AT}.until"), message);

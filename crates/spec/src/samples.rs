@@ -148,7 +148,7 @@ impl Range {
         let known = ["low", "high", "scale"];
         for name in table.keys().filter(|name| !known.contains(&name.as_str())) {
             let hint = did_you_mean(name, known.into_iter());
-            let message = format!("unknown key; there is low, high, scale{hint}");
+            let message = format!("unknown key; a range has low, high, scale{hint}");
             report.refuse(format!("{at}.{}", excerpt(name)), message);
         }
         let logarithmic = match table.get("scale").map(|scale| scale.as_str()) {
@@ -166,7 +166,7 @@ impl Range {
         let Some(ends) = ends else {
             let shown = |end: Option<&Value>| end.map_or_else(|| "nothing".to_owned(), show);
             let message = format!(
-                "expected low and high of one unit, which a value lies between, got {} and {}; \
+                "expected low and high in one unit, with a value between them, got {} and {}; \
                  write it like {{ low = \"1 ms\", high = \"100 ms\" }}",
                 shown(low),
                 shown(high)
@@ -176,12 +176,11 @@ impl Range {
         };
         let (first, last) = ends.numbers();
         if first >= last {
-            report
-                .refuse(format!("{at}.low"), "is not below high; exchange the two or write a list");
+            report.refuse(format!("{at}.low"), "is not below high; swap them or write a list");
             return None;
         }
         if logarithmic? && first <= 0.0 {
-            report.refuse(format!("{at}.low"), "is not above zero, which a scale of \"log\" needs");
+            report.refuse(format!("{at}.low"), "must be above zero for scale = \"log\"; raise it");
             return None;
         }
         Some(Range { ends, logarithmic: logarithmic? })

@@ -38,7 +38,7 @@ impl Switches {
         let mut switches = Switches::default();
         let two_sizes = table.has("mss") && table.has("mtu");
         if two_sizes {
-            table.refuse("mtu", "mss is written too, and one follows from the other; remove one");
+            table.refuse("mtu", "conflicts with mss, from which it follows; set only one");
         }
         for switch in table.switches() {
             let name = switch.key.name;

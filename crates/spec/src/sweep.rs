@@ -285,7 +285,7 @@ fn find(path: &str, document: &Value) -> Result<Vec<Step>, String> {
         }
     }
     match names.next() {
-        Some(rest) => Err(format!("nothing is below this key; remove \".{}\"", path_excerpt(rest))),
+        Some(rest) => Err(format!("this key is not a table; remove \".{}\"", path_excerpt(rest))),
         None => Ok(steps),
     }
 }
@@ -357,7 +357,7 @@ impl Path {
             here = next.ok_or_else(|| {
                 vec![ExperimentError {
                     path: self.at.clone(),
-                    message: "the path leads through a value that is not a table; make it one"
+                    message: "the path goes through a value that is not a table; make it one"
                         .to_owned(),
                 }]
             })?;

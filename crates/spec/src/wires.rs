@@ -134,7 +134,7 @@ pub(super) fn refuse_disorder(
     let Some((key, _)) = found.iter().find(|(_, is_found)| replays && *is_found) else {
         return Some(());
     };
-    let message = "a link whose losses are replayed has one delay for all packets; remove this or \
+    let message = "a link with replayed losses delays all packets equally; remove this or \
                    loss.replay";
     link.refuse(key, message);
     None
@@ -315,8 +315,7 @@ fn read_periodic(table: &Table) -> Option<LossConfig> {
 /// Packets from one loss to the next, written as such or as the share that is lost.
 fn read_period(table: &Table) -> Option<u64> {
     if table.has("every") == table.has("probability") {
-        let message = "expected every or probability, to say how often; write one of them, such \
-                       as every = 1000";
+        let message = "expected every or probability; set one of them, such as every = 1000";
         table.refuse("", message);
         return None;
     }
@@ -328,11 +327,7 @@ fn read_period(table: &Table) -> Option<u64> {
         // The cast saturates.
         return Some((1.0 / share).round() as u64);
     }
-    table.refuse(
-        "probability",
-        "expected more than 0, as every packet is followed by a lost one \
-                                 at last; remove the loss for none",
-    );
+    table.refuse("probability", "expected more than 0, got 0; remove the loss for none");
     None
 }
 
@@ -345,8 +340,8 @@ fn read_burst(table: &Table) -> Option<LossConfig> {
             Starts::At(times.into_iter().map(|at| Time::ZERO + at).collect())
         }
         _ => {
-            let message = "expected probability or at, to say when bursts begin; write one of \
-                           them, such as probability = 0.001";
+            let message = "expected probability or at, which say when bursts begin; set one, such \
+                           as probability = 0.001";
             table.refuse("", message);
             return None;
         }

@@ -185,7 +185,7 @@ pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<(Shape, Pat
     }
     if packet > MAX_PACKET {
         let message = format!(
-            "packets of {packet} bytes do not fit into a frame, which has room for {MAX_PACKET}; \
+            "packets of {packet} bytes exceed the {MAX_PACKET} bytes of a frame; \
              lower mss or mtu"
         );
         table.refuse("kind", message);

@@ -231,7 +231,7 @@ pub(super) fn refuse_keys_of_others(table: &Table, kind: &str) {
         let kinds = KEYS_OF_KINDS.iter().filter(|(_, keys)| keys.contains(name));
         let kinds: Vec<_> = kinds.map(|(kind, _)| format!("\"{kind}\"")).collect();
         let message = format!(
-            "is nothing of kind = \"{kind}\"; write kind = {} or remove it",
+            "does not belong to kind = \"{kind}\"; write kind = {} or remove it",
             kinds.join(" or ")
         );
         table.refuse(name, message);
@@ -390,7 +390,7 @@ fn read_film(table: &Table) -> Option<Film> {
         return None;
     }
     if film.ladder.contains(&Rate::UNLIMITED) {
-        table.refuse("ladder", "expected rates with an end; try \"5 Mbit/s\"");
+        table.refuse("ladder", "expected finite rates; try \"5 Mbit/s\"");
         return None;
     }
     let longest = (film.reservoir + film.cushion).max(film.start_up).max(film.segment);
@@ -451,7 +451,10 @@ fn read_arrivals(table: &Table, [start, until]: [Time; 2]) -> Option<ArrivalsTex
     let load: Option<Rate> = table.read("offered_load");
     match (table.has("flow_rate"), table.has("offered_load")) {
         (true, true) => {
-            table.refuse("offered_load", "flow_rate is written too, and decides it; remove one");
+            table.refuse(
+                "offered_load",
+                "conflicts with flow_rate, which determines it; set only one",
+            );
         }
         (false, false) => table.refuse_missing("flow_rate"),
         _ => {}
@@ -459,7 +462,7 @@ fn read_arrivals(table: &Table, [start, until]: [Time; 2]) -> Option<ArrivalsTex
     let size = size?;
     let flows = flows.or_else(|| Some(load?.as_bps() as f64 / 8.0 / size.mean()))?;
     if flows <= 0.0 || !flows.is_finite() {
-        table.refuse("flow_rate", format!("expected more than zero a second, got {flows}"));
+        table.refuse("flow_rate", format!("expected more than zero per second, got {flows}"));
         return None;
     }
     Some(ArrivalsText {
@@ -535,7 +538,7 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
     }
     let (connections, _) = connections?;
     for name in ["both_ways"].into_iter().filter(|name| table.read(name) == Some(true)) {
-        table.refuse(name, "data is dealt to connections one way; remove it or connections");
+        table.refuse(name, "data is striped in one direction only; remove this or connections");
     }
     let bytes = match source {
         Source::File { bytes } => Some(bytes),
@@ -554,7 +557,7 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
     // So that each has something to carry.
     let largest = bytes.map_or(u64::MAX, |bytes| bytes.get() / connections);
     if let (0, Some(bytes)) = (largest, bytes) {
-        let message = format!("{connections} for {bytes}; write at most one for each byte");
+        let message = format!("{connections} connections for {bytes}; use at most one per byte");
         table.refuse("connections", message);
         return None;
     }

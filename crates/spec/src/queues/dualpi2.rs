@@ -133,7 +133,7 @@ fn read_scheduler(table: &Table, default: DualScheduler) -> Option<DualScheduler
     let shift = table.read("time_shift");
     match (percent, shift) {
         (Some(_), Some(_)) => {
-            let message = "is another way to serve the queues than classic_protection; write one";
+            let message = "conflicts with classic_protection; set only one";
             table.refuse("time_shift", message);
             None
         }

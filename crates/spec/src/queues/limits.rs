@@ -63,7 +63,7 @@ pub(super) fn read_packets_of(
     let written = table.read("limit")?;
     if let LimitText::Bytes(bytes) = written {
         let message = format!(
-            "this discipline counts packets, of whatever size; write \"{}\" for as many of {packet} \
+            "this discipline counts packets of any size; write \"{}\" for as many of {packet} \
              bytes",
             packets((bytes / packet).max(1))
         );
@@ -118,7 +118,7 @@ pub(super) fn size(
             None
         }
         None => {
-            table.refuse(name, "is larger than any memory; try \"unlimited\"");
+            table.refuse(name, "exceeds any memory; try \"unlimited\"");
             None
         }
     }

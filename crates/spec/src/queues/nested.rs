@@ -55,7 +55,7 @@ pub(super) fn read_inner(table: &Table, sizing: &Sizing) -> Option<Option<QdiscC
         return Some(None);
     }
     if table.has("limit") {
-        let message = "the queue inside has a limit of its own; write it there";
+        let message = "the inner queue has its own limit; set it there";
         table.refuse("limit", message);
     }
     let queue = read(&table.table("queue")?, sizing)?;
@@ -82,8 +82,8 @@ pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let written = table.tables("band");
     if table.has("band") {
         for (name, message) in [
-            ("queue", "is for bands that are alike, and `band` is written too; remove one of them"),
-            ("limit", "each band has a limit of its own; write it there"),
+            ("queue", "gives all bands one kind of queue and conflicts with `band`; set only one"),
+            ("limit", "each band has its own limit; set it there"),
         ] {
             if table.has(name) {
                 table.refuse(name, message);
@@ -97,7 +97,7 @@ pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
     });
     if table.has("band") && bands != tables as u64 || bands > MAX_BANDS {
         let message =
-            format!("has {tables} tables for {bands} bands; write one for each, 8 at most");
+            format!("has {tables} tables for {bands} bands; write one for each, at most 8");
         table.refuse("band", message);
         return None;
     }
@@ -126,7 +126,7 @@ fn read_priomap(table: &Table, bands: u64) -> Option<[u8; 8]> {
     let Bands(written) = table.read("priomap")?;
     if let Some(band) = written.iter().find(|band| **band >= bands) {
         let message =
-            format!("band {band} is not there, of {bands} bands counted from 0; lower it");
+            format!("there is no band {band} among {bands} bands counted from 0; lower it");
         table.refuse("priomap", message);
         return None;
     }

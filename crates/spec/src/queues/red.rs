@@ -179,7 +179,7 @@ fn read_max_threshold(table: &Table, limit: Limit, min_threshold: f64) -> Option
 fn read_weight(table: &Table, default: f64, min_threshold: f64) -> Option<f64> {
     if let Some(Packets(burst)) = table.read("allowed_burst") {
         if table.has("weight") {
-            table.refuse("allowed_burst", "says the weight, which is written too; write one");
+            table.refuse("allowed_burst", "conflicts with weight; set only one");
             return None;
         }
         return weight_for(table, burst, min_threshold);

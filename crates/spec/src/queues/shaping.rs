@@ -77,7 +77,7 @@ fn holds_a_packet(table: &Table, name: &str, bytes: u64, sizing: &Sizing) -> Opt
     let frame = sizing.path.frame;
     if bytes < frame {
         let message = format!(
-            "{bytes} bytes are less than one packet of {frame} bytes, which would never pass; \
+            "{bytes} bytes are less than one packet of {frame} bytes, so none would pass; \
              try \"{frame} bytes\" or more"
         );
         table.refuse(name, message);

@@ -145,7 +145,7 @@ fn values_that_make_no_traffic() {
     for rate in ["unlimited", "100 Tbit/s"] {
         refused(
             &format!("kind = \"poisson\"\nrate = \"{rate}\""),
-            "rate: is more than a packet a nanosecond, and nothing slows UDP down; write the rate \
+            "rate: exceeds one packet per nanosecond, and nothing slows UDP down; write the rate \
              that the application has, such as \"100 Mbit/s\"",
         );
     }
@@ -157,8 +157,8 @@ fn values_that_make_no_traffic() {
     refused(&cbr("precedence = 8"), "precedence: expected a whole number from 0 to 7, got 8");
     refused(
         &cbr("start = \"99 s\"\nstart_jitter = \"1 s\""),
-        "start_jitter: 1 s after the start, 99 s, may be the end of the run, 100 s; \
-         write a shorter one",
+        "start_jitter: 1 s after the start, 99 s, can reach the end of the run, 100 s; \
+         shorten it",
     );
     refused(
         &cbr("off_time = \"1 s\""),

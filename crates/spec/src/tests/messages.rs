@@ -240,15 +240,15 @@ fn what_arrivals_cannot_be() {
     );
     assert_refused(
         &arrivals("size = \"20 kB\"\nflow_rate = 1\noffered_load = \"1 Mbit/s\""),
-        "flow.main.offered_load: flow_rate is written too, and decides it; remove one",
+        "flow.main.offered_load: conflicts with flow_rate, which determines it; set only one",
     );
     assert_refused(
         &arrivals("size = \"20 kB\"\nflow_rate = 1\nconnections = 2"),
-        "flow.main.connections: is nothing of kind = \"arrivals\"; write kind = \"bulk\" or \"web\" or remove it",
+        "flow.main.connections: does not belong to kind = \"arrivals\"; write kind = \"bulk\" or \"web\" or remove it",
     );
     assert_refused(
         &with_end("size = \"20 kB\""),
-        "flow.main.size: is nothing of kind = \"bulk\"; write kind = \"arrivals\" or \"ftp\" or \
+        "flow.main.size: does not belong to kind = \"bulk\"; write kind = \"arrivals\" or \"ftp\" or \
          \"telnet\" or \"request\" or \"web\" or \"incast\" or remove it",
     );
     // 100 s of 2000 a second, and five times the root of their number.
@@ -269,7 +269,7 @@ fn what_arrivals_cannot_be() {
     );
     assert_refused(
         &sizes("{ distribution = \"exponential\", mean = \"20 kB\", shape = 2 }"),
-        "flow.main.size.shape: is nothing of \"exponential\", which has mean; remove it",
+        "flow.main.size.shape: does not belong to \"exponential\", which has mean; remove it",
     );
     assert_refused(
         &sizes("20"),
@@ -323,7 +323,7 @@ fn what_workloads_cannot_be() {
     );
     assert_refused(
         &flow("request", "size = \"20 kB\"\nboth_ways = true"),
-        "flow.main.both_ways: is nothing of kind = \"request\"; write kind = \"bulk\" or remove it",
+        "flow.main.both_ways: does not belong to kind = \"request\"; write kind = \"bulk\" or remove it",
     );
 }
 
@@ -335,7 +335,7 @@ fn what_cannot_be_dealt_to_connections() {
     );
     assert_refused(
         &with_end("connections = 4\nbytes = \"3 bytes\""),
-        "flow.main.connections: 4 for 3 bytes; write at most one for each byte",
+        "flow.main.connections: 4 connections for 3 bytes; use at most one per byte",
     );
     // 100 000 bytes are two chunks.
     assert_refused(
@@ -345,7 +345,7 @@ fn what_cannot_be_dealt_to_connections() {
     );
     assert_refused(
         &with_end("connections = 4\nboth_ways = true"),
-        "flow.main.both_ways: data is dealt to connections one way; remove it or connections",
+        "flow.main.both_ways: data is striped in one direction only; remove this or connections",
     );
     assert_refused(
         &with_end("connections = 4\nstriping = \"dynamic\"\napp_rate = \"1 Mbit/s\""),
@@ -379,7 +379,7 @@ fn what_cannot_be_dealt_to_connections() {
 fn contradictions_in_the_stack() {
     assert_refused(
         &with("preset =", "mss = \"1000 bytes\"\nmtu = \"1500 bytes\"\npreset ="),
-        "stack.mtu: mss is written too, and one follows from the other; remove one",
+        "stack.mtu: conflicts with mss, from which it follows; set only one",
     );
     assert_refused(
         &with("preset =", "sack = false\nfack = true\npreset ="),
@@ -473,7 +473,7 @@ fn wrong_queues() {
         ),
         (
             "\"red\", weight = 0.1, allowed_burst = \"20 packets\"",
-            "allowed_burst: says the weight, which is written too; write one",
+            "allowed_burst: conflicts with weight; set only one",
         ),
         (
             "\"routeros-red\", allowed_burst = \"9 packets\"",
@@ -497,7 +497,7 @@ fn wrong_queues() {
         ("\"tbf\", burst = \"9 kB\"", "rate: missing; write rate = \"5 Mbit/s\""),
         (
             "\"policer\", rate = \"1 Mbit/s\", burst = \"999 bytes\"",
-            "burst: 999 bytes are less than one packet of 1500 bytes, which would never pass; \
+            "burst: 999 bytes are less than one packet of 1500 bytes, so none would pass; \
              try \"1500 bytes\" or more",
         ),
         (
@@ -514,7 +514,7 @@ fn wrong_queues() {
         ),
         (
             "\"codel\", limit = \"10 kB\"",
-            "limit: this discipline counts packets, of whatever size; write \"6 packets\" for as many of \
+            "limit: this discipline counts packets of any size; write \"6 packets\" for as many of \
              1500 bytes",
         ),
         (
@@ -554,7 +554,7 @@ fn wrong_queues() {
         ),
         (
             "\"dualpi2\", classic_protection = 10, time_shift = \"30 ms\"",
-            "time_shift: is another way to serve the queues than classic_protection; write one",
+            "time_shift: conflicts with classic_protection; set only one",
         ),
         (
             "\"pie\", perturb = \"10 s\"",
@@ -562,7 +562,7 @@ fn wrong_queues() {
         ),
         (
             "\"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", limit = \"9 packets\", queue = { }",
-            "limit: the queue inside has a limit of its own; write it there",
+            "limit: the inner queue has its own limit; set it there",
         ),
         (
             "\"tbf\", rate = \"1 Mbit/s\", burst = \"9 kB\", queue = { kind = \"prio\" }",
@@ -573,15 +573,15 @@ fn wrong_queues() {
         ),
         (
             "\"prio\", bands = 2, band = [{ }]",
-            "band: has 1 tables for 2 bands; write one for each, 8 at most",
+            "band: has 1 tables for 2 bands; write one for each, at most 8",
         ),
         (
             "\"prio\", band = [{ }], queue = { }",
-            "queue: is for bands that are alike, and `band` is written too; remove one of them",
+            "queue: gives all bands one kind of queue and conflicts with `band`; set only one",
         ),
         (
             "\"prio\", bands = 2, priomap = [0, 1, 2, 0, 0, 0, 0, 0]",
-            "priomap: band 2 is not there, of 2 bands counted from 0; lower it",
+            "priomap: there is no band 2 among 2 bands counted from 0; lower it",
         ),
         (
             "\"prio\", priomap = [0, 1, 2]",
@@ -589,7 +589,7 @@ fn wrong_queues() {
         ),
         (
             "\"prio\", band = [{ kind = \"codel\", limit = \"9 kB\" }]",
-            "band.0.limit: this discipline counts packets, of whatever size; write \"6 packets\" for as \
+            "band.0.limit: this discipline counts packets of any size; write \"6 packets\" for as \
              many of 1500 bytes",
         ),
     ] {
@@ -655,7 +655,7 @@ fn a_document_is_one_experiment() {
     let wrong = from_document(&document).unwrap_err();
     assert_eq!(
         wrong.to_string(),
-        "sweep: this is one point of a sweep; plan the file to have all points"
+        "sweep: a single experiment has no sweep; plan the file to get every point"
     );
 }
 
@@ -700,7 +700,7 @@ fn losses_that_cannot_be_replayed() {
         ),
         (
             format!("loss = {{ {loss} }}\nchange = [{{ at = \"1 s\", delay = \"9 ms\" }}]"),
-            "change: a link whose losses are replayed has one delay for all packets; remove this or \
+            "change: a link with replayed losses delays all packets equally; remove this or \
              loss.replay",
         ),
         (

@@ -117,7 +117,7 @@ fn paths_that_lead_nowhere() {
     );
     assert_refused(
         &sweep("\"duration.s\" = [1]"),
-        "sweep.\"duration.s\": nothing is below this key; remove \".s\"",
+        "sweep.\"duration.s\": this key is not a table; remove \".s\"",
     );
     assert_refused(
         &sweep("\"sweep.repetitions\" = [1]"),
@@ -195,7 +195,7 @@ fn repeating_until_an_interval_is_narrow_plans_as_many_as_there_may_be() {
 #[test]
 fn what_is_wrong_with_an_end_of_repeating() {
     let sweep = |text: &str| with_end(&format!("[sweep]\nrepetitions = {text}"));
-    let share = "sweep.repetitions.until: expected half of an interval as a part of the mean, above \
+    let share = "sweep.repetitions.until: expected half the interval relative to the mean, above \
                  0 % and below 100 %, got";
     assert_refused(&sweep("{ until = \"2\" }"), &format!("{share} \"2\"; write it like \"±2 %\""));
     assert_refused(&sweep("{ at_most = 20 }"), &format!("{share} nothing; write it like \"±2 %\""));
@@ -210,7 +210,7 @@ fn what_is_wrong_with_an_end_of_repeating() {
     );
     assert_refused(
         &sweep("{ until = \"±2 %\", atmost = 20 }"),
-        "sweep.repetitions.atmost: unknown key; there is until, at_most, metric; \
+        "sweep.repetitions.atmost: unknown key; repetitions has until, at_most, metric; \
          did you mean \"at_most\"?",
     );
 }
@@ -273,15 +273,15 @@ fn what_is_wrong_with_lists_and_ranges() {
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.start\" = { low = \"1 s\", high = \"5\" }"),
-        "sweep.random.\"flow.0.start\": expected low and high of one unit, which a value lies between, got \"1 s\" and \"5\"; write it like { low = \"1 ms\", high = \"100 ms\" }",
+        "sweep.random.\"flow.0.start\": expected low and high in one unit, with a value between them, got \"1 s\" and \"5\"; write it like { low = \"1 ms\", high = \"100 ms\" }",
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.count\" = { low = 2, high = 2 }"),
-        "sweep.random.\"flow.0.count\".low: is not below high; exchange the two or write a list",
+        "sweep.random.\"flow.0.count\".low: is not below high; swap them or write a list",
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.start\" = { low = \"0 s\", high = \"1 s\", scale = \"log\" }"),
-        "sweep.random.\"flow.0.start\".low: is not above zero, which a scale of \"log\" needs",
+        "sweep.random.\"flow.0.start\".low: must be above zero for scale = \"log\"; raise it",
     );
     assert_refused(
         &drawn("points = 2\n\"flow.0.count\" = { low = 1, high = 2, scale = \"logs\" }"),

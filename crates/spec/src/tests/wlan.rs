@@ -147,11 +147,11 @@ fn what_a_cell_has_not_is_refused() {
     );
     assert_refused(
         &text(b).replacen("cc = \"reno\"", "cc = \"reno\"\ndirection = \"reverse\"", 1),
-        "flow.0.direction: belongs to a dumbbell or a chain; here `from` and `to` say it",
+        "flow.0.direction: belongs to a dumbbell or a chain; use `from` and `to` here",
     );
     assert_refused(
         &text(b).replacen("cc = \"reno\"", "cc = \"reno\"\nmtu = \"9000 bytes\"", 1),
-        "topology.kind: packets of 9000 bytes do not fit into a frame, which has room for 2296; \
+        "topology.kind: packets of 9000 bytes exceed the 2296 bytes of a frame; \
          lower mss or mtu",
     );
 }
