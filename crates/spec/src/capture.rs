@@ -5,7 +5,7 @@ use fairway_units::Bytes;
 use serde_json::Value;
 
 use super::keys::Absent::Default as Otherwise;
-use super::keys::{Key, Kind, Section, key};
+use super::keys::{Key, Kind, Section, keys};
 use super::reader::{Name, Readable, Table, show};
 
 /// Where packets are captured, by the names of [`Places`].
@@ -23,36 +23,18 @@ const MAX_SNAP: u64 = 262_144;
 /// `[capture]`.
 pub(super) static CAPTURE: Section = Section::plain("[capture]", &[KEYS]);
 
-static KEYS: &[Key] = &[
-    key(
-        "at",
-        Kind::Places,
-        Otherwise(r#""nothing""#),
-        r#"["s0", "bottleneck"]"#,
-        "Where packets are captured: \"nothing\" is, or packets at the \"hosts\", at both ends of all \"links\", at \"everything\", or at places by name. A host is \"s0\", a link \"bottleneck\", one end of it \"bottleneck@left\".",
-    ),
-    key(
-        "files",
-        Kind::Choice { thing: "arrangement of files", names: file_names },
-        Otherwise(r#""each""#),
-        r#""one""#,
-        "One file for each place, or one for all with an interface for each.",
-    ),
-    key(
-        "format",
-        Kind::Choice { thing: "format of captures", names: format_names },
-        Otherwise(r#""pcapng""#),
-        r#""pcap""#,
-        "pcapng, which says what was dropped and lost, or pcap for older programs. Both have nanoseconds.",
-    ),
-    key(
-        "snap",
-        Kind::SizeOr(HEADERS),
-        Otherwise(r#""headers""#),
-        r#""200 bytes""#,
-        "Most bytes kept of each packet from its Ethernet header on; payloads are zeros.",
-    ),
-];
+static KEYS: &[Key] = keys! {
+    "at": Kind::Places, Otherwise(r#""nothing""#), r#"["s0", "bottleneck"]"# =>
+        "Where packets are captured: \"nothing\" is, or packets at the \"hosts\", at both ends of all \"links\", at \"everything\", or at places by name. A host is \"s0\", a link \"bottleneck\", one end of it \"bottleneck@left\".";
+    "files": Kind::Choice { thing: "arrangement of files", names: file_names },
+        Otherwise(r#""each""#), r#""one""# =>
+        "One file for each place, or one for all with an interface for each.";
+    "format": Kind::Choice { thing: "format of captures", names: format_names },
+        Otherwise(r#""pcapng""#), r#""pcap""# =>
+        "pcapng, which says what was dropped and lost, or pcap for older programs. Both have nanoseconds.";
+    "snap": Kind::SizeOr(HEADERS), Otherwise(r#""headers""#), r#""200 bytes""# =>
+        "Most bytes kept of each packet from its Ethernet header on; payloads are zeros.";
+};
 
 /// Which packets are captured, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@ use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
 use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
-use super::keys::{Absent, Key, Kind, key};
+use super::keys::{Absent, Key, Kind, keys};
 use super::places::Ends;
 use super::reader::{Name, Table};
 use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id, read_precedence};
@@ -28,71 +28,27 @@ const MAX_PERIODS: u64 = 1000;
 const MAX_SHAPE: f64 = 100.0;
 
 /// The keys that only datagram flows have.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        Absent::Explained,
-        r#""1 Mbit/s""#,
-        "Of kind \"cbr\", \"vbr\", \"poisson\" and \"onoff\", which need it: the mean rate of payload, headers not counted, as iperf's -b has it; of \"onoff\" the rate while it is on.",
-    ),
-    key(
-        "packet",
-        Kind::Size,
-        Absent::Default(r#""1498 bytes""#),
-        r#""1000 bytes""#,
-        "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; unless written, iperf's 1470 of payload.",
-    ),
-    key(
-        "start_jitter",
-        Kind::Duration,
-        Absent::Explained,
-        r#""10 ms""#,
-        "Of a datagram flow: a random time up to this is added to its start. Without it, up to one gap between packets for each copy where count is written, so that copies are not in step, and none elsewhere.",
-    ),
-    key(
-        "rate_deviation",
-        Kind::Rate,
-        Absent::Explained,
-        r#""500 kbit/s""#,
-        "Of kind \"vbr\", which needs it: standard deviation of the rate, which is drawn from a log-normal distribution; at most the rate.",
-    ),
-    key(
-        "rate_period",
-        Kind::Duration,
-        Absent::Default(r#""40 ms""#),
-        r#""40 ms""#,
-        "Of kind \"vbr\": how long each rate holds; unless written, a frame of a film.",
-    ),
-    key(
-        "on_time",
-        Kind::Duration,
-        Absent::Default(r#""500 ms""#),
-        r#""500 ms""#,
-        "Of kind \"onoff\": mean length of the periods with packets; unless written as in ns-2.",
-    ),
-    key(
-        "off_time",
-        Kind::Duration,
-        Absent::Default(r#""500 ms""#),
-        r#""500 ms""#,
-        "Of kind \"onoff\": mean length of the periods without packets; unless written as in ns-2.",
-    ),
-    key(
-        "periods",
-        Kind::Choice { thing: "distribution of periods", names: || vec!["exponential", "pareto"] },
-        Absent::Default(r#""exponential""#),
-        r#""pareto""#,
-        "Of kind \"onoff\": how the lengths of periods are distributed. Many flows with Pareto periods make self-similar traffic (Willinger et al. 1997).",
-    ),
-    key(
-        "pareto_shape",
-        Kind::Number { min: 1.0, max: MAX_SHAPE },
-        Absent::Default("1.5"),
-        "1.5",
-        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite; unless written as in ns-2.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "rate": Kind::Rate, Absent::Explained, r#""1 Mbit/s""# =>
+        "Of kind \"cbr\", \"vbr\", \"poisson\" and \"onoff\", which need it: the mean rate of payload, headers not counted, as iperf's -b has it; of \"onoff\" the rate while it is on.";
+    "packet": Kind::Size, Absent::Default(r#""1498 bytes""#), r#""1000 bytes""# =>
+        "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; unless written, iperf's 1470 of payload.";
+    "start_jitter": Kind::Duration, Absent::Explained, r#""10 ms""# =>
+        "Of a datagram flow: a random time up to this is added to its start. Without it, up to one gap between packets for each copy where count is written, so that copies are not in step, and none elsewhere.";
+    "rate_deviation": Kind::Rate, Absent::Explained, r#""500 kbit/s""# =>
+        "Of kind \"vbr\", which needs it: standard deviation of the rate, which is drawn from a log-normal distribution; at most the rate.";
+    "rate_period": Kind::Duration, Absent::Default(r#""40 ms""#), r#""40 ms""# =>
+        "Of kind \"vbr\": how long each rate holds; unless written, a frame of a film.";
+    "on_time": Kind::Duration, Absent::Default(r#""500 ms""#), r#""500 ms""# =>
+        "Of kind \"onoff\": mean length of the periods with packets; unless written as in ns-2.";
+    "off_time": Kind::Duration, Absent::Default(r#""500 ms""#), r#""500 ms""# =>
+        "Of kind \"onoff\": mean length of the periods without packets; unless written as in ns-2.";
+    "periods": Kind::Choice { thing: "distribution of periods", names: || vec!["exponential", "pareto"] },
+        Absent::Default(r#""exponential""#), r#""pareto""# =>
+        "Of kind \"onoff\": how the lengths of periods are distributed. Many flows with Pareto periods make self-similar traffic (Willinger et al. 1997).";
+    "pareto_shape": Kind::Number { min: 1.0, max: MAX_SHAPE }, Absent::Default("1.5"), "1.5" =>
+        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite; unless written as in ns-2.";
+};
 
 /// Whether datagram flows have this key.
 pub(super) fn has_key(name: &str) -> bool {
@@ -277,8 +233,7 @@ fn read_rate(table: &Table, packet_bytes: u32) -> Option<Rate> {
     if rate == Rate::UNLIMITED || gap(rate, packet_bytes) == Duration::ZERO {
         let message = "exceeds one packet per nanosecond, and nothing slows UDP down; write the rate \
                        that the application has, such as \"100 Mbit/s\"";
-        table.refuse("rate", message);
-        return None;
+        return table.wrong("rate", message);
     }
     Some(rate)
 }
@@ -335,8 +290,7 @@ fn read_period(
                 "{period} is less than 1/{MAX_PERIODS} of the gap between two packets, {gap}; write a \
                  longer one or a higher rate"
             );
-            table.refuse(name, message);
-            None
+            table.wrong(name, message)
         }
         _ => Some(period),
     }
@@ -358,8 +312,7 @@ fn read_periods(table: &Table) -> Option<Periods> {
     let shape = shape.unwrap_or(DEFAULT_SHAPE);
     if shape <= 1.0 {
         let message = "expected more than 1, got 1: such periods have no mean; try 1.5";
-        table.refuse("pareto_shape", message);
-        return None;
+        return table.wrong("pareto_shape", message);
     }
     Some(Periods::Pareto { shape })
 }

@@ -267,8 +267,7 @@ pub(super) fn read<T: Scale>(table: &Table, name: &str) -> Option<Distribution> 
     if !value.is_object() {
         let constant = table.read_single::<T>(name)?.number();
         if constant > MAX_VALUE {
-            table.refuse(name, format!("{} is too large; lower it", show(value)));
-            return None;
+            return table.wrong(name, format!("{} is too large; lower it", show(value)));
         }
         return Some(Distribution::Constant(constant));
     }
@@ -284,11 +283,10 @@ pub(super) fn read<T: Scale>(table: &Table, name: &str) -> Option<Distribution> 
     for name in ["mean", "shape", "least", "most", "deviation", "cdf"] {
         if table.has(name) && !known.contains(&name) {
             let known = known.join(", ");
-            table.refuse(
+            return table.wrong(
                 name,
                 format!("does not belong to \"{kind}\", which has {known}; remove it"),
             );
-            return None;
         }
     }
     match kind {
@@ -307,23 +305,20 @@ fn read_pareto<T: Scale>(table: &Table) -> Option<Distribution> {
     let shape: f64 = table.require("shape")?;
     if table.has("mean") {
         if let Some(bound) = ["least", "most"].into_iter().find(|bound| table.has(bound)) {
-            table.refuse(bound, "conflicts with mean, which determines it; set only one");
-            return None;
+            return table.wrong(bound, "conflicts with mean, which determines it; set only one");
         }
         if shape <= 1.0 {
             let message = format!(
                 "has no mean with {shape}; write one above 1, or least and most instead of mean"
             );
-            table.refuse("shape", message);
-            return None;
+            return table.wrong("shape", message);
         }
         return Some(Distribution::Pareto { mean: positive::<T>(table, "mean")?, shape });
     }
     let (least, most) = (positive::<T>(table, "least"), positive::<T>(table, "most"));
     let (least, most) = (least?, most?);
     if most <= least || shape <= 0.0 {
-        table.refuse("most", "expected more than least, and shape above 0; raise it");
-        return None;
+        return table.wrong("most", "expected more than least, and shape above 0; raise it");
     }
     Some(Distribution::BoundedPareto { least, most, shape })
 }
@@ -333,11 +328,10 @@ fn positive<T: Scale>(table: &Table, name: &str) -> Option<f64> {
     let value = table.require::<T>(name)?.number();
     if value <= 0.0 || value > MAX_VALUE {
         let found = table.raw(name).map(show).unwrap_or_default();
-        table.refuse(
+        return table.wrong(
             name,
             format!("expected more than zero and at most {MAX_VALUE:e}, got {found}"),
         );
-        return None;
     }
     Some(value)
 }
@@ -357,10 +351,7 @@ fn read_cdf<T: Scale>(table: &Table) -> Option<Vec<(f64, f64)>> {
     };
     match points {
         Ok(points) => Some(points),
-        Err(message) => {
-            table.refuse("cdf", format!("{message}; write lines such as \"10000 0.5\""));
-            None
-        }
+        Err(message) => table.wrong("cdf", format!("{message}; write lines such as \"10000 0.5\"")),
     }
 }
 

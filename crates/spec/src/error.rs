@@ -61,6 +61,16 @@ impl Report {
         }
     }
 
+    /// Notes that the value at `path` is wrong, in place of a value.
+    pub(super) fn wrong<T>(
+        &self,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Option<T> {
+        self.refuse(path, message);
+        None
+    }
+
     /// Whether nothing is wrong so far.
     pub(super) fn is_empty(&self) -> bool {
         self.errors.borrow().is_empty()

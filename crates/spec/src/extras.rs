@@ -24,8 +24,7 @@ fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
         return Some(Line { rate, trace: None });
     }
     if let Some(key) = ["rate", "on_off", "state"].into_iter().find(|key| link.has(key)) {
-        link.refuse(key, "conflicts with trace; set only one");
-        return None;
+        return link.wrong(key, "conflicts with trace; set only one");
     }
     let trace = match link.raw("trace").and_then(|value| value.as_str()) {
         Some(text) => DeliveryTrace::read(text),
@@ -33,10 +32,7 @@ fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
     };
     match trace {
         Ok(trace) => Some(Line { rate: trace.mean_rate(), trace: Some(trace) }),
-        Err(error) => {
-            link.refuse("trace", error);
-            None
-        }
+        Err(error) => link.wrong("trace", error),
     }
 }
 
@@ -101,8 +97,7 @@ fn read_rate(link: &Table, line: &Line, schedule: &Schedule) -> Option<RateConfi
         None
     };
     if link.has("on_off") && link.has("state") {
-        link.refuse("state", "conflicts with on_off; set only one");
-        return None;
+        return link.wrong("state", "conflicts with on_off; set only one");
     }
     let Some((key, rate)) = by_chance else {
         let changes = schedule
@@ -116,8 +111,7 @@ fn read_rate(link: &Table, line: &Line, schedule: &Schedule) -> Option<RateConfi
     };
     if let Some(i) = schedule.changes.iter().position(|change| change.rate.is_some()) {
         let message = format!("conflicts with {key}, which sets the rate; remove it");
-        link.refuse(&format!("change.{i}.rate"), message);
-        return None;
+        return link.wrong(&format!("change.{i}.rate"), message);
     }
     if let Err(error) = rate.check() {
         wires::refuse(link, &error);
@@ -138,8 +132,8 @@ fn read_schedule(link: &Table, rate: Rate, delay: Duration) -> Option<Schedule> 
         false => None,
     };
     if period.is_some() && count == 0 {
-        link.refuse("change_period", "needs at least one change; add [[…change]] or remove it");
-        return None;
+        return link
+            .wrong("change_period", "needs at least one change; add [[…change]] or remove it");
     }
     let keep_order = match link.has("change_keeps_order") {
         true => link.read("change_keeps_order")?,
@@ -209,8 +203,8 @@ fn read_states(link: &Table) -> Option<MarkovRate> {
         table.refuse_unknown_keys();
         let id: String = table.require("id")?;
         if ids.contains(&id) {
-            table.refuse("id", format!("\"{id}\" names another state too; name each differently"));
-            return None;
+            return table
+                .wrong("id", format!("\"{id}\" names another state too; name each differently"));
         }
         ids.push(id);
     }
@@ -226,8 +220,7 @@ fn read_state(table: &Table, ids: &[String]) -> Option<RateState> {
     for (id, probability) in written {
         let Some(i) = ids.iter().position(|known| *known == id) else {
             let known = show(&ids.join(", ").into());
-            table.refuse("next", format!("there is no state \"{id}\"; there are {known}"));
-            return None;
+            return table.wrong("next", format!("there is no state \"{id}\"; there are {known}"));
         };
         next[i] = probability;
     }

@@ -147,8 +147,7 @@ fn list<'a>(table: &Table<'a>, key: &str, most: usize) -> Option<Vec<(Table<'a>,
     }
     if tables.is_empty() || tables.len() > most {
         let message = format!("expected 1 to {most} links, got {}", tables.len());
-        table.refuse(key, format!("{message}; write [[topology.{key}]] for each"));
-        return None;
+        return table.wrong(key, format!("{message}; write [[topology.{key}]] for each"));
     }
     let mut ids: Vec<String> = Vec::new();
     let mut links = Vec::new();
@@ -157,8 +156,7 @@ fn list<'a>(table: &Table<'a>, key: &str, most: usize) -> Option<Vec<(Table<'a>,
         if let Some(id) = &id {
             if ids.contains(id) {
                 let message = format!("\"{id}\" names another link too; name each differently");
-                link.refuse("id", message);
-                return None;
+                return link.wrong("id", message);
             }
             ids.push(id.clone());
         } else if link.has("id") {
@@ -184,15 +182,13 @@ fn written_out<'a>(table: &Table<'a>) -> Option<GraphText<'a>> {
     for (link, id) in list(table, "link", MAX_LINKS)? {
         let (from, to): (String, String) = (link.require("from")?, link.require("to")?);
         if from == to {
-            link.refuse("to", format!("\"{to}\" is also its source; name another node"));
-            return None;
+            return link.wrong("to", format!("\"{to}\" is also its source; name another node"));
         }
         let metric = u32::try_from(link.read("metric").unwrap_or(1u64)).unwrap_or(u32::MAX);
         let id = id.unwrap_or_else(|| format!("{from}-{to}"));
         if graph.links.iter().any(|other| other.id == id) {
             let message = format!("\"{id}\" names another link too; name each differently");
-            link.refuse("id", message);
-            return None;
+            return link.wrong("id", message);
         }
         let text = Rc::new(LinkText::read(link, id.clone())?);
         let (from, to) = (graph.node(&from), graph.node(&to));
@@ -252,8 +248,8 @@ fn fat_tree<'a>(table: &Table<'a>) -> Option<GraphText<'a>> {
     };
     let arity: u64 = table.require("arity")?;
     if !arity.is_multiple_of(2) {
-        table.refuse("arity", format!("expected an even number of ports, got {arity}; try 4"));
-        return None;
+        return table
+            .wrong("arity", format!("expected an even number of ports, got {arity}; try 4"));
     }
     let half = arity / 2;
     let mut graph = GraphText::new(None);

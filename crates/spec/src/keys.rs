@@ -151,6 +151,14 @@ impl Section {
     }
 }
 
+/// A list of keys: name, form, value where it is not written, example, and meaning.
+macro_rules! keys {
+    ($($name:literal: $kind:expr, $absent:expr, $example:expr => $meaning:expr;)*) => {
+        &[$($crate::keys::key($name, $kind, $absent, $example, $meaning)),*]
+    };
+}
+pub(super) use keys;
+
 pub(super) const fn key(
     name: &'static str,
     kind: Kind,
@@ -171,72 +179,28 @@ pub(super) const MAX_POINTS: u64 = 100_000;
 /// An experiment file.
 pub(super) static EXPERIMENT: Section = Section {
     name: "an experiment",
-    groups: &[&[
-        key(
-            "title",
-            Kind::Text,
-            Explained,
-            r#""Two flows, one link""#,
-            "What a reader is told it is; without it, the name of the file.",
-        ),
-        key("duration", Kind::Duration, Required, r#""100 s""#, "Simulated time of the run."),
-        key(
-            "seed",
-            Kind::Count { min: 0, max: u64::MAX },
-            Default("1"),
-            "7",
-            "Seed of every random stream; equal seeds give equal runs.",
-        ),
-        key(
-            "stack",
-            Kind::Table(&STACK),
-            Explained,
-            r#"{"preset": "linux-6.1"}"#,
-            "The TCP stack of every host.",
-        ),
-        key(
-            "topology",
-            Kind::Table(&TOPOLOGY),
-            Required,
-            r#"{"kind": "dumbbell", "bottleneck": {"rate": "10 Mbit/s", "delay": "25 ms"}}"#,
-            "The network.",
-        ),
-        key(
-            "flow",
-            Kind::List(&FLOW),
-            Required,
-            r#"[{"cc": "cubic"}]"#,
-            "The traffic, one table for each flow.",
-        ),
-        key(
-            "measure",
-            Kind::Table(&MEASURE),
-            Explained,
-            r#"{"window": ["10 s", "50 s"]}"#,
-            "What is measured.",
-        ),
-        key(
-            "capture",
-            Kind::Table(&capture::CAPTURE),
-            Explained,
-            r#"{"at": "hosts"}"#,
-            "Which packets are written to files that Wireshark reads; without it, none.",
-        ),
-        key(
-            "linux",
-            Kind::Table(&LINUX),
-            Explained,
-            r#"{"sysctl": {"net.ipv4.tcp_ecn": 1}}"#,
-            "What a real Linux kernel is told besides; the simulator ignores it.",
-        ),
-        key(
-            "sweep",
-            Kind::Sweep,
-            Explained,
-            r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"#,
-            "Paths of keys with the values each takes in turn, every combination once; `list`, `random` and `latin_hypercube` have paths that change together; `repetitions` repeats each combination with other seeds, or until an interval is narrow enough.",
-        ),
-    ]],
+    groups: &[keys! {
+        "title": Kind::Text, Explained, r#""Two flows, one link""# =>
+            "What a reader is told it is; without it, the name of the file.";
+        "duration": Kind::Duration, Required, r#""100 s""# => "Simulated time of the run.";
+        "seed": Kind::Count { min: 0, max: u64::MAX }, Default("1"), "7" =>
+            "Seed of every random stream; equal seeds give equal runs.";
+        "stack": Kind::Table(&STACK), Explained, r#"{"preset": "linux-6.1"}"# =>
+            "The TCP stack of every host.";
+        "topology": Kind::Table(&TOPOLOGY),
+            Required, r#"{"kind": "dumbbell", "bottleneck": {"rate": "10 Mbit/s", "delay": "25 ms"}}"# =>
+            "The network.";
+        "flow": Kind::List(&FLOW), Required, r#"[{"cc": "cubic"}]"# =>
+            "The traffic, one table for each flow.";
+        "measure": Kind::Table(&MEASURE), Explained, r#"{"window": ["10 s", "50 s"]}"# =>
+            "What is measured.";
+        "capture": Kind::Table(&capture::CAPTURE), Explained, r#"{"at": "hosts"}"# =>
+            "Which packets are written to files that Wireshark reads; without it, none.";
+        "linux": Kind::Table(&LINUX), Explained, r#"{"sysctl": {"net.ipv4.tcp_ecn": 1}}"# =>
+            "What a real Linux kernel is told besides; the simulator ignores it.";
+        "sweep": Kind::Sweep, Explained, r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"# =>
+            "Paths of keys with the values each takes in turn, every combination once; `list`, `random` and `latin_hypercube` have paths that change together; `repetitions` repeats each combination with other seeds, or until an interval is narrow enough.";
+    }],
     switches: &[],
     kinds: every_kind,
 };
@@ -244,13 +208,11 @@ pub(super) static EXPERIMENT: Section = Section {
 /// `[stack]`.
 pub(super) static STACK: Section = Section {
     name: "the stack",
-    groups: &[&[key(
-        "preset",
-        Kind::Choice { thing: "stack", names: preset_names },
-        Default(r#""linux-6.1""#),
-        r#""rfc5681""#,
-        "The named set of switches to begin with.",
-    )]],
+    groups: &[keys! {
+        "preset": Kind::Choice { thing: "stack", names: preset_names },
+            Default(r#""linux-6.1""#), r#""rfc5681""# =>
+            "The named set of switches to begin with.";
+    }],
     switches: &[STACK_SWITCHES, SWITCHES],
     kinds: every_kind,
 };
@@ -263,146 +225,59 @@ pub(super) static TOPOLOGY: Section = Section {
     kinds: topology::kinds_with,
 };
 
-static TOPOLOGY_KEYS: &[Key] = &[
-    key(
-        "kind",
-        Kind::Choice { thing: "topology", names: topology::kinds },
-        Required,
-        r#""dumbbell""#,
-        "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written. WLAN: stations \"sta0\", \"sta1\" and so on around an access point, and \"server\" behind it.",
-    ),
-    key(
-        "frame_overhead",
-        Kind::Size,
-        Default(r#""0 bytes""#),
-        r#""38 bytes""#,
-        "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.",
-    ),
-    key(
-        "timing",
-        Kind::Choice { thing: "timing", names: || vec!["exact", "ns3"] },
-        Default(r#""exact""#),
-        r#""ns3""#,
-        "How transmissions are timed. Exact: to the nanosecond over any number of packets. ns3: as ns-3.29 does, where some take a nanosecond less, and a packet that arrives as a transmission ends comes before that.",
-    ),
-    key(
-        "bottleneck",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"#,
-        "The shared link of a dumbbell.",
-    ),
-    key(
-        "access",
-        Kind::Table(&ACCESS),
-        Explained,
-        r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"#,
-        "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.",
-    ),
-    key(
-        "link",
-        Kind::List(&NAMED_LINK),
-        Explained,
-        r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"#,
-        "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.",
-    ),
-    key(
-        "multipath",
-        Kind::Choice { thing: "choice of routes", names: multipath_names },
-        Default(r#""hash""#),
-        r#""in-turn""#,
-        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other.",
-    ),
-    key("hosts", Kind::Count { min: 2, max: 1000 }, Explained, "9", "Hosts of a star."),
-    key(
-        "arity",
-        Kind::Count { min: 2, max: 16 },
-        Explained,
-        "4",
-        "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).",
-    ),
-    key(
-        "fabric",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "40 Gbit/s", "delay": "2 us"}"#,
-        "Links between the switches of a fat tree; without it, like those of the hosts.",
-    ),
-    key(
-        "core",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "100 Mbit/s", "delay": "2 ms"}"#,
-        "LTE: the link from the server to the gateway.",
-    ),
-    key(
-        "backhaul",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "10 Mbit/s", "delay": "2 ms"}"#,
-        "LTE: the link from the gateway to each base station.",
-    ),
-    key(
-        "radio",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "1 Mbit/s", "delay": "2 ms"}"#,
-        "LTE: the link from each base station to its user device.",
-    ),
-    key(
-        "cells",
-        Kind::Count { min: 1, max: 1000 },
-        Default("2"),
-        "2",
-        "LTE: base stations, with a user device each.",
-    ),
-];
+static TOPOLOGY_KEYS: &[Key] = keys! {
+    "kind": Kind::Choice { thing: "topology", names: topology::kinds }, Required, r#""dumbbell""# =>
+        "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written. WLAN: stations \"sta0\", \"sta1\" and so on around an access point, and \"server\" behind it.";
+    "frame_overhead": Kind::Size, Default(r#""0 bytes""#), r#""38 bytes""# =>
+        "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.";
+    "timing": Kind::Choice { thing: "timing", names: || vec!["exact", "ns3"] },
+        Default(r#""exact""#), r#""ns3""# =>
+        "How transmissions are timed. Exact: to the nanosecond over any number of packets. ns3: as ns-3.29 does, where some take a nanosecond less, and a packet that arrives as a transmission ends comes before that.";
+    "bottleneck": Kind::Table(&LINK), Explained, r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"# =>
+        "The shared link of a dumbbell.";
+    "access": Kind::Table(&ACCESS), Explained, r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"# =>
+        "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.";
+    "link": Kind::List(&NAMED_LINK),
+        Explained, r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"# =>
+        "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.";
+    "multipath": Kind::Choice { thing: "choice of routes", names: multipath_names },
+        Default(r#""hash""#), r#""in-turn""# =>
+        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other.";
+    "hosts": Kind::Count { min: 2, max: 1000 }, Explained, "9" => "Hosts of a star.";
+    "arity": Kind::Count { min: 2, max: 16 }, Explained, "4" =>
+        "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).";
+    "fabric": Kind::Table(&LINK), Explained, r#"{"rate": "40 Gbit/s", "delay": "2 us"}"# =>
+        "Links between the switches of a fat tree; without it, like those of the hosts.";
+    "core": Kind::Table(&LINK), Explained, r#"{"rate": "100 Mbit/s", "delay": "2 ms"}"# =>
+        "LTE: the link from the server to the gateway.";
+    "backhaul": Kind::Table(&LINK), Explained, r#"{"rate": "10 Mbit/s", "delay": "2 ms"}"# =>
+        "LTE: the link from the gateway to each base station.";
+    "radio": Kind::Table(&LINK), Explained, r#"{"rate": "1 Mbit/s", "delay": "2 ms"}"# =>
+        "LTE: the link from each base station to its user device.";
+    "cells": Kind::Count { min: 1, max: 1000 }, Default("2"), "2" =>
+        "LTE: base stations, with a user device each.";
+};
 
-static LINK_KEYS: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        Explained,
-        r#""10 Mbit/s""#,
-        "Serialisation rate, \"unlimited\" for none. It has to be written, unless trace is.",
-    ),
-    key("delay", Kind::Duration, Required, r#""25 ms""#, "Propagation delay in one direction."),
-    key(
-        "queue",
-        Kind::Table(&QUEUE),
-        Explained,
-        r#"{"kind": "droptail", "limit": "42 packets"}"#,
-        "The queue in front of the link, one in each direction; without it, drop-tail.",
-    ),
-];
+static LINK_KEYS: &[Key] = keys! {
+    "rate": Kind::Rate, Explained, r#""10 Mbit/s""# =>
+        "Serialisation rate, \"unlimited\" for none. It has to be written, unless trace is.";
+    "delay": Kind::Duration, Required, r#""25 ms""# => "Propagation delay in one direction.";
+    "queue": Kind::Table(&QUEUE), Explained, r#"{"kind": "droptail", "limit": "42 packets"}"# =>
+        "The queue in front of the link, one in each direction; without it, drop-tail.";
+};
 
 /// What may be different in the other direction of a link.
 pub(super) static REVERSE: Section = Section {
     name: "the other direction of a link",
     groups: &[
-        &[
-            key(
-                "rate",
-                Kind::Rate,
-                Explained,
-                r#""1 Mbit/s""#,
-                "Serialisation rate towards the sources; without it, the link's.",
-            ),
-            key(
-                "delay",
-                Kind::Duration,
-                Explained,
-                r#""40 ms""#,
-                "Propagation delay towards the sources; without it, the link's.",
-            ),
-            key(
-                "queue",
-                Kind::Table(&QUEUE),
-                Explained,
-                r#"{"limit": "20 packets"}"#,
-                "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.",
-            ),
-        ],
+        keys! {
+            "rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
+                "Serialisation rate towards the sources; without it, the link's.";
+            "delay": Kind::Duration, Explained, r#""40 ms""# =>
+                "Propagation delay towards the sources; without it, the link's.";
+            "queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "20 packets"}"# =>
+                "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.";
+        },
         REVERSE_WIRE,
         LINK_OVER_TIME,
     ],
@@ -410,13 +285,10 @@ pub(super) static REVERSE: Section = Section {
     kinds: every_kind,
 };
 
-static DUPLEX_KEYS: &[Key] = &[key(
-    "reverse",
-    Kind::Table(&REVERSE),
-    Explained,
-    r#"{"rate": "1 Mbit/s"}"#,
-    "What is different in the direction towards the sources; without it, nothing.",
-)];
+static DUPLEX_KEYS: &[Key] = keys! {
+    "reverse": Kind::Table(&REVERSE), Explained, r#"{"rate": "1 Mbit/s"}"# =>
+        "What is different in the direction towards the sources; without it, nothing.";
+};
 
 /// A link of a dumbbell.
 pub(super) static LINK: Section = Section {
@@ -434,13 +306,11 @@ pub(super) static ACCESS: Section = Section {
         LINK_WIRE,
         LINK_OVER_TIME,
         DUPLEX_KEYS,
-        &[key(
-            "side",
-            Kind::Choice { thing: "side", names: || vec!["both", "sources", "sinks"] },
-            Default(r#""both""#),
-            r#""sources""#,
-            "Dumbbell: which hosts have such a link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.",
-        )],
+        keys! {
+            "side": Kind::Choice { thing: "side", names: || vec!["both", "sources", "sinks"] },
+                Default(r#""both""#), r#""sources""# =>
+                "Dumbbell: which hosts have such a link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.";
+        },
     ],
     switches: &[],
     kinds: every_kind,
@@ -450,34 +320,21 @@ pub(super) static ACCESS: Section = Section {
 pub(super) static NAMED_LINK: Section = Section {
     name: "a link",
     groups: &[
-        &[key(
-            "id",
-            Kind::Text,
-            Explained,
-            r#""first""#,
-            "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index where routes are side by side, else the names of its nodes.",
-        )],
+        keys! {
+            "id": Kind::Text, Explained, r#""first""# =>
+                "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index where routes are side by side, else the names of its nodes.";
+        },
         LINK_KEYS,
         LINK_WIRE,
         LINK_OVER_TIME,
         DUPLEX_KEYS,
-        &[
-            key(
-                "from",
-                Kind::Text,
-                Explained,
-                r#""a""#,
-                "Graph: the node at its beginning; nodes are there when a link names them.",
-            ),
-            key("to", Kind::Text, Explained, r#""b""#, "Graph: the node at its end."),
-            key(
-                "metric",
-                Kind::Count { min: 1, max: 65_535 },
-                Default("1"),
-                "10",
-                "Graph: what it adds to the length of a route, of which the shortest is taken.",
-            ),
-        ],
+        keys! {
+            "from": Kind::Text, Explained, r#""a""# =>
+                "Graph: the node at its beginning; nodes are there when a link names them.";
+            "to": Kind::Text, Explained, r#""b""# => "Graph: the node at its end.";
+            "metric": Kind::Count { min: 1, max: 65_535 }, Default("1"), "10" =>
+                "Graph: what it adds to the length of a route, of which the shortest is taken.";
+        },
     ],
     switches: &[],
     kinds: every_kind,
@@ -487,149 +344,52 @@ pub(super) static NAMED_LINK: Section = Section {
 pub(super) static FLOW: Section = Section {
     name: "a flow",
     groups: &[
-        &[
-            key(
-                "id",
-                Kind::Text,
-                Explained,
-                r#""upload""#,
-                "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.",
-            ),
-            key(
-                "kind",
-                Kind::Choice { thing: "traffic", names: traffic_kinds },
-                Default(r#""bulk""#),
-                r#""bulk""#,
-                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.",
-            ),
-            key(
-                "cc",
-                Kind::Algorithm,
-                Explained,
-                r#""reno""#,
-                "Congestion-control algorithm, which a TCP flow needs: one of Fairway's, or \"python:module.Class\" for a class of your own.",
-            ),
-            key(
-                "cc_variant",
-                Kind::Choice { thing: "variant", names: variant_names },
-                Explained,
-                r#""paper""#,
-                "Whose version of the algorithm; without it, the stack's choice.",
-            ),
-            key(
-                "cc_params",
-                Kind::Numbers,
-                Explained,
-                "{}",
-                "Parameters of the algorithm that differ from its defaults.",
-            ),
-            key(
-                "start",
-                Kind::Duration,
-                Default(r#""0 s""#),
-                r#""1 s""#,
-                "When it opens its connection, or begins to send datagrams.",
-            ),
-            key(
-                "stop",
-                Kind::Duration,
-                Explained,
-                r#""50 s""#,
-                "When its application stops writing or sending; without it, never.",
-            ),
-            key(
-                "bytes",
-                Kind::Size,
-                Explained,
-                r#""100 MB""#,
-                "Size of the transfer, payload alone; without it, endless.",
-            ),
-            key(
-                "app_rate",
-                Kind::Rate,
-                Explained,
-                r#""2 Mbit/s""#,
-                "Rate at which the application writes; while the buffers of both ends are full it waits, and then catches up. Without it, as fast as it can.",
-            ),
-            key(
-                "both_ways",
-                Kind::Switch,
-                Default("false"),
-                "true",
-                "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.",
-            ),
-            key(
-                "read_rate",
-                Kind::Rate,
-                Explained,
-                r#""1 Mbit/s""#,
-                "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.",
-            ),
-            key(
-                "read_interval",
-                Kind::Duration,
-                Explained,
-                r#""100 ms""#,
-                "Pause of the receiving application after each read, instead of read_rate. A read waits until something has arrived and takes all that is there, or read_size of it.",
-            ),
-            key(
-                "read_size",
-                Kind::Size,
-                Explained,
-                r#""64 KiB""#,
-                "With read_interval: most that one read takes, the buffer of the receiving application; without it, everything.",
-            ),
-            key(
-                "count",
-                Kind::Count { min: 1, max: MAX_CONNECTIONS },
-                Explained,
-                "5",
-                "Copies of the flow, named id/0, id/1 and so on.",
-            ),
-            key(
-                "stagger",
-                Kind::Duration,
-                Explained,
-                r#""100 ms""#,
-                "Time between the starts of two copies; without it, all start at once.",
-            ),
-            key(
-                "application",
-                Kind::Text,
-                Explained,
-                r#""backup""#,
-                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.",
-            ),
-            key(
-                "from",
-                Kind::Text,
-                Explained,
-                r#""s0""#,
-                "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has hosts of its own. In a graph, the name of a node.",
-            ),
-            key("to", Kind::Text, Explained, r#""d0""#, "Name of its sink host, with `from`."),
-            key(
-                "direction",
-                Kind::Choice { thing: "direction", names: || vec!["forward", "reverse"] },
-                Explained,
-                r#""reverse""#,
-                "In a dumbbell or a chain, whether it goes from left to right, or back. Without it, forward, unless an earlier flow has its source on the right or its sink on the left.",
-            ),
-            key(
-                "precedence",
-                Kind::Count { min: 0, max: 7 },
-                Default("0"),
-                "5",
-                "What a queue with strict priorities goes by, in every packet of the flow: the upper three bits of the DS field (RFC 2474).",
-            ),
-            key(
-                "linux_socket",
-                Kind::SocketOptions,
-                Explained,
-                r#"{"TCP_NODELAY": 1}"#,
-                "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.",
-            ),
-        ],
+        keys! {
+            "id": Kind::Text, Explained, r#""upload""# =>
+                "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.";
+            "kind": Kind::Choice { thing: "traffic", names: traffic_kinds },
+                Default(r#""bulk""#), r#""bulk""# =>
+                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.";
+            "cc": Kind::Algorithm, Explained, r#""reno""# =>
+                "Congestion-control algorithm, which a TCP flow needs: one of Fairway's, or \"python:module.Class\" for a class of your own.";
+            "cc_variant": Kind::Choice { thing: "variant", names: variant_names },
+                Explained, r#""paper""# =>
+                "Whose version of the algorithm; without it, the stack's choice.";
+            "cc_params": Kind::Numbers, Explained, "{}" =>
+                "Parameters of the algorithm that differ from its defaults.";
+            "start": Kind::Duration, Default(r#""0 s""#), r#""1 s""# =>
+                "When it opens its connection, or begins to send datagrams.";
+            "stop": Kind::Duration, Explained, r#""50 s""# =>
+                "When its application stops writing or sending; without it, never.";
+            "bytes": Kind::Size, Explained, r#""100 MB""# =>
+                "Size of the transfer, payload alone; without it, endless.";
+            "app_rate": Kind::Rate, Explained, r#""2 Mbit/s""# =>
+                "Rate at which the application writes; while the buffers of both ends are full it waits, and then catches up. Without it, as fast as it can.";
+            "both_ways": Kind::Switch, Default("false"), "true" =>
+                "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.";
+            "read_rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
+                "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.";
+            "read_interval": Kind::Duration, Explained, r#""100 ms""# =>
+                "Pause of the receiving application after each read, instead of read_rate. A read waits until something has arrived and takes all that is there, or read_size of it.";
+            "read_size": Kind::Size, Explained, r#""64 KiB""# =>
+                "With read_interval: most that one read takes, the buffer of the receiving application; without it, everything.";
+            "count": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Explained, "5" =>
+                "Copies of the flow, named id/0, id/1 and so on.";
+            "stagger": Kind::Duration, Explained, r#""100 ms""# =>
+                "Time between the starts of two copies; without it, all start at once.";
+            "application": Kind::Text, Explained, r#""backup""# =>
+                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.";
+            "from": Kind::Text, Explained, r#""s0""# =>
+                "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has hosts of its own. In a graph, the name of a node.";
+            "to": Kind::Text, Explained, r#""d0""# => "Name of its sink host, with `from`.";
+            "direction": Kind::Choice { thing: "direction", names: || vec!["forward", "reverse"] },
+                Explained, r#""reverse""# =>
+                "In a dumbbell or a chain, whether it goes from left to right, or back. Without it, forward, unless an earlier flow has its source on the right or its sink on the left.";
+            "precedence": Kind::Count { min: 0, max: 7 }, Default("0"), "5" =>
+                "What a queue with strict priorities goes by, in every packet of the flow: the upper three bits of the DS field (RFC 2474).";
+            "linux_socket": Kind::SocketOptions, Explained, r#"{"TCP_NODELAY": 1}"# =>
+                "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.";
+        },
         workload::KEYS,
         program::KEYS,
         datagrams::KEYS,
@@ -641,29 +401,14 @@ pub(super) static FLOW: Section = Section {
 /// `[measure]`.
 pub(super) static MEASURE: Section = Section {
     name: "the measurement",
-    groups: &[&[
-        key(
-            "window",
-            Kind::Window,
-            Explained,
-            r#"["10 s", "50 s"]"#,
-            "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out what MSER-5 finds to be warm-up, of all runs that are compared.",
-        ),
-        key(
-            "sample",
-            Kind::Duration,
-            Default(r#""100 ms""#),
-            r#""1 s""#,
-            "Period of the time series. Of a run shorter than a second, the default is a tenth of it.",
-        ),
-        key(
-            "losses",
-            Kind::Switch,
-            Default("false"),
-            "true",
-            "Whether the simulator keeps every loss by itself, for losses.parquet and the metrics that are made of it.",
-        ),
-    ]],
+    groups: &[keys! {
+        "window": Kind::Window, Explained, r#"["10 s", "50 s"]"# =>
+            "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out what MSER-5 finds to be warm-up, of all runs that are compared.";
+        "sample": Kind::Duration, Default(r#""100 ms""#), r#""1 s""# =>
+            "Period of the time series. Of a run shorter than a second, the default is a tenth of it.";
+        "losses": Kind::Switch, Default("false"), "true" =>
+            "Whether the simulator keeps every loss by itself, for losses.parquet and the metrics that are made of it.";
+    }],
     switches: &[],
     kinds: every_kind,
 };
@@ -671,29 +416,14 @@ pub(super) static MEASURE: Section = Section {
 /// `[linux]`.
 pub(super) static LINUX: Section = Section {
     name: "[linux]",
-    groups: &[&[
-        key(
-            "sysctl",
-            Kind::Settings,
-            Explained,
-            r#"{"net.ipv4.tcp_no_metrics_save": 0}"#,
-            "Sysctls of the network by name, set at every host and router after those that follow from the stack; the simulator ignores them.",
-        ),
-        key(
-            "module",
-            Kind::Settings,
-            Explained,
-            r#"{"tcp_cubic.hystart": 0}"#,
-            "Parameters of the kernel's congestion controls and queue disciplines by module and name; the simulator ignores them.",
-        ),
-        key(
-            "memory",
-            Kind::Size,
-            Default(r#""1 GiB""#),
-            r#""4 GiB""#,
-            "Memory of the kernel; the simulator ignores it.",
-        ),
-    ]],
+    groups: &[keys! {
+        "sysctl": Kind::Settings, Explained, r#"{"net.ipv4.tcp_no_metrics_save": 0}"# =>
+            "Sysctls of the network by name, set at every host and router after those that follow from the stack; the simulator ignores them.";
+        "module": Kind::Settings, Explained, r#"{"tcp_cubic.hystart": 0}"# =>
+            "Parameters of the kernel's congestion controls and queue disciplines by module and name; the simulator ignores them.";
+        "memory": Kind::Size, Default(r#""1 GiB""#), r#""4 GiB""# =>
+            "Memory of the kernel; the simulator ignores it.";
+    }],
     switches: &[],
     kinds: every_kind,
 };

@@ -98,6 +98,5 @@ fn refuse_unequal_delays(reverse: &Table, there: &Beyond, back: &Beyond) -> Opti
          delay, got {} and {}; remove this, or write direction = \"forward\" in loss",
         there.delay, back.delay
     );
-    reverse.refuse("delay", message);
-    None
+    reverse.wrong("delay", message)
 }

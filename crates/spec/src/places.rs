@@ -28,16 +28,14 @@ impl Ends {
             if table.has(present) && !table.has(missing) {
                 let message =
                     format!("needs {missing}, the host at the other end; write both or none");
-                table.refuse(present, message);
-                return None;
+                return table.wrong(present, message);
             }
         }
         let names = if table.has("from") {
             let (from, to) = (table.read("from"), table.read("to"));
             let (from, to): (String, String) = (from?, to?);
             if from == to {
-                table.refuse("to", format!("\"{to}\" is the source too; name another host"));
-                return None;
+                return table.wrong("to", format!("\"{to}\" is the source too; name another host"));
             }
             Some((from, to))
         } else {

@@ -3,7 +3,7 @@
 use fairway_units::Bytes;
 use serde_json::Value;
 
-use super::keys::{Absent::Explained, Key, Kind, key};
+use super::keys::{Absent::Explained, Key, Kind, keys};
 use super::reader::{Name, Readable, Table, show};
 use super::{Dealing, Experiment, ExperimentError, ExperimentErrors, Workload};
 
@@ -15,13 +15,11 @@ const PLAIN: &str = "fairway-plain";
 pub(super) const AUTO: &str = "auto";
 
 /// The key of striped flows that only programs have.
-pub(super) static KEYS: &[Key] = &[key(
-    "program",
-    Kind::Choice { thing: "program", names: || vec![ENCRYPTED, PLAIN] },
-    Explained,
-    r#""fairway""#,
-    "With connections: on a real Linux kernel, fairway send and fairway recv make the transfer themselves, encrypted, or not with \"fairway-plain\"; then connections may be \"auto\", and data is dealt dynamically unless striping is written. The simulator deals the data itself.",
-)];
+pub(super) static KEYS: &[Key] = keys! {
+    "program": Kind::Choice { thing: "program", names: || vec![ENCRYPTED, PLAIN] },
+        Explained, r#""fairway""# =>
+        "With connections: on a real Linux kernel, fairway send and fairway recv make the transfer themselves, encrypted, or not with \"fairway-plain\"; then connections may be \"auto\", and data is dealt dynamically unless striping is written. The simulator deals the data itself.";
+};
 
 /// A transfer by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +64,7 @@ pub(super) fn read_count(table: &Table) -> Option<u64> {
                 "\"{AUTO}\": a program decides it while it runs; write program = \"{ENCRYPTED}\" and \
                  use --backend linux, or write a number"
             );
-            table.refuse("connections", message);
-            None
+            table.wrong("connections", message)
         }
     }
 }

@@ -27,10 +27,7 @@ impl<'a> Table<'a> {
     ) -> Option<Self> {
         match value {
             Value::Object(map) => Some(Table { path, map, section, report }),
-            other => {
-                report.refuse(path, format!("expected a table, got {}", show(other)));
-                None
-            }
+            other => report.wrong(path, format!("expected a table, got {}", show(other))),
         }
     }
 
@@ -68,6 +65,11 @@ impl<'a> Table<'a> {
         self.report.refuse(self.path(name), message);
     }
 
+    /// Notes that the value of a key is wrong, in place of a value.
+    pub(super) fn wrong<T>(&self, name: &str, message: impl Into<String>) -> Option<T> {
+        self.report.wrong(self.path(name), message)
+    }
+
     /// Whether the key is written.
     pub(super) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
@@ -93,10 +95,7 @@ impl<'a> Table<'a> {
         let value = self.map.get(name)?;
         match T::read(value, &self.key(name).kind) {
             Ok(value) => Some(value),
-            Err(message) => {
-                self.refuse(name, message);
-                None
-            }
+            Err(message) => self.wrong(name, message),
         }
     }
 
@@ -108,10 +107,7 @@ impl<'a> Table<'a> {
         };
         match T::read(self.map.get(name)?, kind) {
             Ok(value) => Some(value),
-            Err(message) => {
-                self.refuse(name, message);
-                None
-            }
+            Err(message) => self.wrong(name, message),
         }
     }
 

@@ -59,8 +59,7 @@ pub(super) fn read(
     let at = format!("sweep.{key}");
     let Value::Object(table) = value else {
         let message = format!("expected a table, got {}; write [{at}]", show(value));
-        report.refuse(at, message);
-        return None;
+        return report.wrong(at, message);
     };
     let points = points(&at, table, most, report);
     let ranges: Vec<_> = table
@@ -74,8 +73,7 @@ pub(super) fn read(
     if ranges.is_empty() {
         let message = "names no path; write \"topology.bottleneck.delay\" = \
                        { low = \"1 ms\", high = \"100 ms\" }";
-        report.refuse(at, message);
-        return None;
+        return report.wrong(at, message);
     }
     let (points, ranges) = (points?, ranges.into_iter().collect::<Option<Vec<_>>>()?);
     let column = |(path, range): (&String, Range)| {
@@ -142,8 +140,7 @@ impl Range {
                 "expected a range, got {}; write it like {{ low = \"1 ms\", high = \"100 ms\" }}",
                 show(value)
             );
-            report.refuse(at, message);
-            return None;
+            return report.wrong(at, message);
         };
         let known = ["low", "high", "scale"];
         for name in table.keys().filter(|name| !known.contains(&name.as_str())) {
@@ -157,8 +154,7 @@ impl Range {
             Some(_) => {
                 let found = table.get("scale").map_or_else(String::new, show);
                 let message = format!("expected \"linear\" or \"log\", got {found}");
-                report.refuse(format!("{at}.scale"), message);
-                None
+                report.wrong(format!("{at}.scale"), message)
             }
         };
         let (low, high) = (table.get("low"), table.get("high"));
@@ -171,17 +167,16 @@ impl Range {
                 shown(low),
                 shown(high)
             );
-            report.refuse(at, message);
-            return None;
+            return report.wrong(at, message);
         };
         let (first, last) = ends.numbers();
         if first >= last {
-            report.refuse(format!("{at}.low"), "is not below high; swap them or write a list");
-            return None;
+            return report
+                .wrong(format!("{at}.low"), "is not below high; swap them or write a list");
         }
         if logarithmic? && first <= 0.0 {
-            report.refuse(format!("{at}.low"), "must be above zero for scale = \"log\"; raise it");
-            return None;
+            return report
+                .wrong(format!("{at}.low"), "must be above zero for scale = \"log\"; raise it");
         }
         Some(Range { ends, logarithmic: logarithmic? })
     }

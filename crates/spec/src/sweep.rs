@@ -74,8 +74,8 @@ pub(super) fn read(
     report: &Report,
 ) -> Option<SweepText> {
     let Value::Object(sweep) = sweep else {
-        report.refuse("sweep", format!("expected a table, got {}; write [sweep]", show(sweep)));
-        return None;
+        return report
+            .wrong("sweep", format!("expected a table, got {}; write [sweep]", show(sweep)));
     };
     let mut repetitions = repetitions::ONCE;
     let mut groups: Vec<Group> = Vec::new();
@@ -110,15 +110,13 @@ pub(super) fn read(
     let points = groups.iter().fold(u64::from(repetitions.count), combinations);
     if points > MAX_POINTS {
         let message = format!("{points} points, more than {MAX_POINTS}; sweep fewer values");
-        report.refuse("sweep", message);
-        return None;
+        return report.wrong("sweep", message);
     }
     if points.saturating_mul(length as u64) > MAX_TEXT {
         let message = format!(
             "{points} points of this file of {length} bytes are too many; sweep fewer values"
         );
-        report.refuse("sweep", message);
-        return None;
+        return report.wrong("sweep", message);
     }
     Some(SweepText { groups, repetitions })
 }
@@ -143,8 +141,7 @@ fn read_axis(path: &str, value: &Value, report: &Report) -> Option<Vec<Vec<Value
             format!("expected a list of values, got {}; write [{example}]", show(other))
         }
     };
-    report.refuse(format!("sweep.\"{}\"", path_excerpt(path)), message);
-    None
+    report.wrong(format!("sweep.\"{}\"", path_excerpt(path)), message)
 }
 
 /// Paths, and rows of values for them.
@@ -161,8 +158,7 @@ fn read_list(value: &Value, report: &Report) -> Option<Table> {
              write [[sweep.list]] before each",
             show(value)
         );
-        report.refuse("sweep.list", message);
-        return None;
+        return report.wrong("sweep.list", message);
     };
     let paths: Vec<String> = tables[0].keys().cloned().collect();
     let mut rows = Vec::with_capacity(tables.len());

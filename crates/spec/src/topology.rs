@@ -45,14 +45,12 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
     if kind != "dumbbell"
         && let Some(access) = table.table("access").filter(|access| access.has("side"))
     {
-        access.refuse("side", "belongs to kind = \"dumbbell\"; remove it");
-        return None;
+        return access.wrong("side", "belongs to kind = \"dumbbell\"; remove it");
     }
     let overhead: Bytes = table.read("frame_overhead").unwrap_or_default();
     if overhead.get() > MAX_OVERHEAD {
         let message = format!("expected at most {MAX_OVERHEAD} bytes, got {overhead}");
-        table.refuse("frame_overhead", message);
-        return None;
+        return table.wrong("frame_overhead", message);
     }
     let frame = packet + overhead.get();
     let (shape, path) = match kind {
@@ -126,8 +124,7 @@ fn read_chain(table: &Table, frame: u64) -> Option<(Shape, Path)> {
     let tables = table.tables("link");
     if tables.is_empty() || tables.len() > MAX_LINKS {
         let message = format!("expected 1 to {MAX_LINKS} links, got {}", tables.len());
-        table.refuse("link", format!("{message}; write [[topology.link]] for each"));
-        return None;
+        return table.wrong("link", format!("{message}; write [[topology.link]] for each"));
     }
     let mut links: Vec<LinkText> = Vec::new();
     let count = tables.len();

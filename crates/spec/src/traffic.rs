@@ -361,8 +361,7 @@ pub(super) fn read_id(table: &Table) -> Option<String> {
              that is not a number, such as \"upload\"",
             excerpt(&id)
         );
-        table.refuse("id", message);
-        return None;
+        return table.wrong("id", message);
     }
     Some(id)
 }
@@ -412,8 +411,7 @@ fn read_reading(table: &Table) -> Option<Reading> {
             Some(Reading::Pausing { size, interval })
         }
         (None, Some(_)) if size.is_some() => {
-            table.refuse("read_interval", "expected more than zero, got 0 s; try \"10 ms\"");
-            None
+            table.wrong("read_interval", "expected more than zero, got 0 s; try \"10 ms\"")
         }
         _ => None,
     }

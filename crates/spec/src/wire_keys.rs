@@ -3,7 +3,7 @@
 
 use fairway_net::impairment::Ns3Loss;
 
-use super::keys::{Absent, Key, Kind, Section, key};
+use super::keys::{Absent, Key, Kind, Section, key, keys};
 use super::wires;
 
 use Absent::{Default, Explained, Required};
@@ -11,13 +11,11 @@ use Absent::{Default, Explained, Required};
 const PROBABILITY: Kind = Kind::Number { min: 0.0, max: 1.0 };
 const COUNT: Kind = Kind::Count { min: 1, max: u64::MAX };
 
-static DIRECTION: &[Key] = &[key(
-    "direction",
-    Kind::Choice { thing: "direction", names: || vec!["forward", "reverse", "both"] },
-    Default(r#""forward""#),
-    r#""both""#,
-    "Forward: from sources to sinks.",
-)];
+static DIRECTION: &[Key] = keys! {
+    "direction": Kind::Choice { thing: "direction", names: || vec!["forward", "reverse", "both"] },
+        Default(r#""forward""#), r#""both""# =>
+        "Forward: from sources to sinks.";
+};
 
 const fn unit() -> Key {
     key(
@@ -99,50 +97,21 @@ pub(super) static REVERSE_WIRE: &[Key] = &wire(
 );
 
 /// How a link changes.
-pub(super) static LINK_OVER_TIME: &[Key] = &[
-    key(
-        "change",
-        Kind::List(&CHANGE),
-        Explained,
-        r#"[{"at": "10 s", "rate": "5 Mbit/s"}]"#,
-        "Changes of rate and delay at given times, in their order: steps, ramps, outages, handovers.",
-    ),
-    key(
-        "change_period",
-        Kind::Duration,
-        Explained,
-        r#""60 s""#,
-        "After how long the changes begin anew, with the link's first rate and delay; without it, never.",
-    ),
-    key(
-        "change_keeps_order",
-        Kind::Switch,
-        Default("true"),
-        "false",
-        "Whether a packet waits for those before it that had a longer delay, so that none overtakes when the delay shrinks.",
-    ),
-    key(
-        "on_off",
-        Kind::Table(&ON_OFF),
-        Explained,
-        r#"{"on": "2 s", "off": "500 ms"}"#,
-        "The link is up and down by turns.",
-    ),
-    key(
-        "state",
-        Kind::List(&STATE),
-        Explained,
-        r#"[{"id": "only", "rate": "1 Mbit/s", "holding": "1 s", "next": {"only": 1}}]"#,
-        "The rate follows a Markov chain with these states, which begins in the first; rate stands for it where queues are sized.",
-    ),
-    key(
-        "trace",
-        Kind::Text,
-        Explained,
-        r#""opportunities 1 2x3""#,
-        "Instead of a rate, a packet-delivery trace of Mahimahi: the name of its file, or \"opportunities\" and after how many milliseconds each next one comes, 2x3 for three that come after 2 ms. Each is for 1504 bytes; after the last the trace begins again.",
-    ),
-];
+pub(super) static LINK_OVER_TIME: &[Key] = keys! {
+    "change": Kind::List(&CHANGE), Explained, r#"[{"at": "10 s", "rate": "5 Mbit/s"}]"# =>
+        "Changes of rate and delay at given times, in their order: steps, ramps, outages, handovers.";
+    "change_period": Kind::Duration, Explained, r#""60 s""# =>
+        "After how long the changes begin anew, with the link's first rate and delay; without it, never.";
+    "change_keeps_order": Kind::Switch, Default("true"), "false" =>
+        "Whether a packet waits for those before it that had a longer delay, so that none overtakes when the delay shrinks.";
+    "on_off": Kind::Table(&ON_OFF), Explained, r#"{"on": "2 s", "off": "500 ms"}"# =>
+        "The link is up and down by turns.";
+    "state": Kind::List(&STATE),
+        Explained, r#"[{"id": "only", "rate": "1 Mbit/s", "holding": "1 s", "next": {"only": 1}}]"# =>
+        "The rate follows a Markov chain with these states, which begins in the first; rate stands for it where queues are sized.";
+    "trace": Kind::Text, Explained, r#""opportunities 1 2x3""# =>
+        "Instead of a rate, a packet-delivery trace of Mahimahi: the name of its file, or \"opportunities\" and after how many milliseconds each next one comes, 2x3 for three that come after 2 ms. Each is for 1504 bytes; after the last the trace begins again.";
+};
 
 static LOSS_KEYS: &[Key] = &[
     key(
@@ -273,36 +242,16 @@ static LOSS_KEYS: &[Key] = &[
 ];
 
 /// One sequence is for both directions, so that a link has it, and not one direction of it.
-static REPLAY_KEYS: &[Key] = &[
-    key(
-        "replay",
-        Kind::Choice { thing: "replay", names: || vec!["ns3"] },
-        Explained,
-        r#""ns3""#,
-        "Bernoulli: draws the random numbers of ns-3, one for each packet of both directions in the order of their arrival, so that the packets are lost that ns-3's RateErrorModel loses. Without it, numbers of the experiment's seed.",
-    ),
-    key(
-        "seed",
-        Kind::Count { min: 1, max: Ns3Loss::MAX_SEED },
-        Default("1"),
-        "1",
-        "Replay: ns-3's RngSeed.",
-    ),
-    key(
-        "run",
-        Kind::Count { min: 0, max: u64::MAX },
-        Explained,
-        "2",
-        "Replay: ns-3's RngRun. Without it, the experiment's seed less one, so that repetitions are further runs of ns-3.",
-    ),
-    key(
-        "stream",
-        Kind::Count { min: 0, max: Ns3Loss::MAX_STREAM },
-        Default("50"),
-        "50",
-        "Replay: the number that the ns-3 program gives to SetStream.",
-    ),
-];
+static REPLAY_KEYS: &[Key] = keys! {
+    "replay": Kind::Choice { thing: "replay", names: || vec!["ns3"] }, Explained, r#""ns3""# =>
+        "Bernoulli: draws the random numbers of ns-3, one for each packet of both directions in the order of their arrival, so that the packets are lost that ns-3's RateErrorModel loses. Without it, numbers of the experiment's seed.";
+    "seed": Kind::Count { min: 1, max: Ns3Loss::MAX_SEED }, Default("1"), "1" =>
+        "Replay: ns-3's RngSeed.";
+    "run": Kind::Count { min: 0, max: u64::MAX }, Explained, "2" =>
+        "Replay: ns-3's RngRun. Without it, the experiment's seed less one, so that repetitions are further runs of ns-3.";
+    "stream": Kind::Count { min: 0, max: Ns3Loss::MAX_STREAM }, Default("50"), "50" =>
+        "Replay: the number that the ns-3 program gives to SetStream.";
+};
 
 static LOSS: Section = Section {
     kinds: wires::kinds_with,
@@ -321,63 +270,38 @@ static CORRUPTION: Section = Section::plain("corruption", &[CORRUPTION_KEYS, DIR
 
 static CORRUPTION_ONE_WAY: Section = Section::plain("corruption", &[CORRUPTION_KEYS]);
 
-static DUPLICATION_KEYS: &[Key] =
-    &[key("probability", PROBABILITY, Required, "0.001", "Probability that a packet is doubled.")];
+static DUPLICATION_KEYS: &[Key] = keys! {
+    "probability": PROBABILITY, Required, "0.001" => "Probability that a packet is doubled.";
+};
 
 static DUPLICATION: Section = Section::plain("duplication", &[DUPLICATION_KEYS, DIRECTION]);
 
 static DUPLICATION_ONE_WAY: Section = Section::plain("duplication", &[DUPLICATION_KEYS]);
 
-static REORDERING_KEYS: &[Key] = &[
-    key(
-        "kind",
-        Kind::Choice { thing: "reordering", names: || vec!["late", "early"] },
-        Default(r#""late""#),
-        r#""early""#,
-        "Late: some packets take longer by delay, and are overtaken. Early: all but some do, and those overtake, as NetEm has it.",
-    ),
-    key("probability", PROBABILITY, Required, "0.01", "Probability of those packets."),
-    key("delay", Kind::Duration, Required, r#""10 ms""#, "How much longer."),
-    key(
-        "gap",
-        Kind::Count { min: 1, max: u32::MAX as u64 },
-        Default("1"),
-        "5",
-        "Early: after one that overtakes, at least this many less one do not.",
-    ),
-];
+static REORDERING_KEYS: &[Key] = keys! {
+    "kind": Kind::Choice { thing: "reordering", names: || vec!["late", "early"] },
+        Default(r#""late""#), r#""early""# =>
+        "Late: some packets take longer by delay, and are overtaken. Early: all but some do, and those overtake, as NetEm has it.";
+    "probability": PROBABILITY, Required, "0.01" => "Probability of those packets.";
+    "delay": Kind::Duration, Required, r#""10 ms""# => "How much longer.";
+    "gap": Kind::Count { min: 1, max: u32::MAX as u64 }, Default("1"), "5" =>
+        "Early: after one that overtakes, at least this many less one do not.";
+};
 
 static REORDERING: Section = Section::plain("reordering", &[REORDERING_KEYS, DIRECTION]);
 
 static REORDERING_ONE_WAY: Section = Section::plain("reordering", &[REORDERING_KEYS]);
 
-static JITTER_KEYS: &[Key] = &[
-    key("mean", Kind::Duration, Required, r#""5 ms""#, "Mean of the delay, on top of the link's."),
-    key(
-        "deviation",
-        Kind::Duration,
-        Required,
-        r#""2 ms""#,
-        "Its deviation; of the uniform distribution, half the width. What would be less than no delay is none.",
-    ),
-    key(
-        "distribution",
-        Kind::Choice {
-            thing: "distribution",
-            names: || vec!["uniform", "normal", "pareto", "paretonormal"],
-        },
-        Default(r#""uniform""#),
-        r#""normal""#,
-        "As NetEm's: the last three end at four deviations.",
-    ),
-    key(
-        "keep_order",
-        Kind::Switch,
-        Default("true"),
-        "false",
-        "Whether a packet waits for those before it, so that none overtakes.",
-    ),
-];
+static JITTER_KEYS: &[Key] = keys! {
+    "mean": Kind::Duration, Required, r#""5 ms""# => "Mean of the delay, on top of the link's.";
+    "deviation": Kind::Duration, Required, r#""2 ms""# =>
+        "Its deviation; of the uniform distribution, half the width. What would be less than no delay is none.";
+    "distribution": Kind::Choice { thing: "distribution", names: || vec!["uniform", "normal", "pareto", "paretonormal"] },
+        Default(r#""uniform""#), r#""normal""# =>
+        "As NetEm's: the last three end at four deviations.";
+    "keep_order": Kind::Switch, Default("true"), "false" =>
+        "Whether a packet waits for those before it, so that none overtakes.";
+};
 
 static JITTER: Section = Section::plain("jitter", &[JITTER_KEYS, DIRECTION]);
 

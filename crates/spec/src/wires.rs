@@ -136,8 +136,7 @@ pub(super) fn refuse_disorder(
     };
     let message = "a link with replayed losses delays all packets equally; remove this or \
                    loss.replay";
-    link.refuse(key, message);
-    None
+    link.wrong(key, message)
 }
 
 /// What a check says of a link begins with the key.
@@ -225,8 +224,7 @@ fn read_bernoulli(table: &Table) -> Option<LossConfig> {
         return read_replay(table);
     }
     if let Some(key) = ["seed", "run", "stream"].into_iter().find(|key| has(key)) {
-        table.refuse(key, "belongs to replay = \"ns3\"; write that or remove this");
-        return None;
+        return table.wrong(key, "belongs to replay = \"ns3\"; write that or remove this");
     }
     read_chance(table).map(LossConfig::Bernoulli)
 }
@@ -236,8 +234,7 @@ fn read_replay(table: &Table) -> Option<LossConfig> {
     let probability = table.require("probability");
     if read_unit(table)? != Unit::Packet {
         let message = "a replay draws one number for each packet, whatever its size; remove unit";
-        table.refuse("unit", message);
-        return None;
+        return table.wrong("unit", message);
     }
     let count = |name, default: u64| if table.has(name) { table.read(name) } else { Some(default) };
     let seed = count("seed", REPLAY_SEED)?;
@@ -288,8 +285,7 @@ fn read_bursty(table: &Table) -> Option<LossConfig> {
         Err(error) => {
             let (key, message) = error.split_once(": ").unwrap_or(("", &error));
             let key = key.trim_start_matches('.').replace("length", "burst");
-            table.refuse(&key, message);
-            None
+            table.wrong(&key, message)
         }
     }
 }
@@ -316,8 +312,7 @@ fn read_periodic(table: &Table) -> Option<LossConfig> {
 fn read_period(table: &Table) -> Option<u64> {
     if table.has("every") == table.has("probability") {
         let message = "expected every or probability; set one of them, such as every = 1000";
-        table.refuse("", message);
-        return None;
+        return table.wrong("", message);
     }
     if table.has("every") {
         return table.read("every");
@@ -327,8 +322,7 @@ fn read_period(table: &Table) -> Option<u64> {
         // The cast saturates.
         return Some((1.0 / share).round() as u64);
     }
-    table.refuse("probability", "expected more than 0, got 0; remove the loss for none");
-    None
+    table.wrong("probability", "expected more than 0, got 0; remove the loss for none")
 }
 
 fn read_burst(table: &Table) -> Option<LossConfig> {
@@ -342,8 +336,7 @@ fn read_burst(table: &Table) -> Option<LossConfig> {
         _ => {
             let message = "expected probability or at, which say when bursts begin; set one, such \
                            as probability = 0.001";
-            table.refuse("", message);
-            return None;
+            return table.wrong("", message);
         }
     };
     Some(LossConfig::Burst(LossBurst { length, starts, of: read_counted(table)? }))
@@ -353,8 +346,7 @@ fn read_reordering(table: &Table) -> Option<Reordering> {
     let early = kind(table, "late")? == "early";
     let (probability, delay) = (table.require("probability")?, table.require("delay")?);
     if !early && table.has("gap") {
-        table.refuse("gap", "belongs to kind = \"early\"; remove it");
-        return None;
+        return table.wrong("gap", "belongs to kind = \"early\"; remove it");
     }
     let gap: u64 = if table.has("gap") { table.read("gap")? } else { 1 };
     Some(if early {

@@ -5,7 +5,7 @@ use fairway_phy::{Standard, cts_to_self};
 use fairway_units::{Bytes, Rate};
 
 use super::keys::Absent::{Default, Explained};
-use super::keys::{Key, Kind, LINK, Section, key};
+use super::keys::{Key, Kind, LINK, Section, keys};
 use super::links::LinkText;
 use super::queues::{self, Path, QUEUE};
 use super::reader::{LimitText, Name, Table, excerpt};
@@ -27,109 +27,39 @@ const SERVER: &str = "server";
 const STATION: &str = "sta";
 
 /// Keys of `[topology]` that only a WLAN has.
-pub(super) const KEYS: &[Key] = &[
-    key(
-        "standard",
-        Kind::Choice {
-            thing: "WLAN standard",
-            names: || Standard::ALL.iter().map(|standard| standard.name()).collect(),
-        },
-        Explained,
-        r#""802.11b""#,
-        "The standard of a WLAN: all its stations share one medium by the distributed coordination function of IEEE 802.11.",
-    ),
-    key(
-        "stations",
-        Kind::Count { min: 1, max: MAX_STATIONS },
-        Explained,
-        "5",
-        "Stations of a WLAN, which are hosts \"sta0\", \"sta1\" and so on.",
-    ),
-    key(
-        "server",
-        Kind::Table(&LINK),
-        Explained,
-        r#"{"rate": "100 Mbit/s", "delay": "0.1 ms"}"#,
-        "The wire between the access point of a WLAN and the host \"server\". Its queue is unlimited unless written.",
-    ),
-    key(
-        "rate",
-        Kind::Rate,
-        Explained,
-        r#""11 Mbit/s""#,
-        "Rate of a WLAN's data frames; without it, the highest of the standard, 11 or 54 Mbit/s.",
-    ),
-    key(
-        "control_rate",
-        Kind::Rate,
-        Explained,
-        r#""2 Mbit/s""#,
-        "Highest rate of a WLAN's RTS, CTS and ACK, which have the highest basic rate up to this and up to that of the data; without it, 2 Mbit/s in 802.11b and 24 in 802.11a and g.",
-    ),
-    key(
-        "preamble",
-        Kind::Choice { thing: "preamble", names: || vec!["long", "short"] },
-        Default(r#""long""#),
-        r#""short""#,
-        "802.11b: preamble of frames at more than 1 Mbit/s.",
-    ),
-    key(
-        "slot",
-        Kind::Choice { thing: "slot", names: || vec!["short", "long"] },
-        Default(r#""short""#),
-        r#""long""#,
-        "802.11g: slots of 9 or of 20 microseconds.",
-    ),
-    key(
-        "protection",
-        Kind::Switch,
-        Default("false"),
-        "true",
-        "802.11g: whether each frame goes behind a CTS at 2 Mbit/s of its sender to itself, which 802.11b stations would understand.",
-    ),
-    key(
-        "rts_threshold",
-        Kind::Size,
-        Explained,
-        r#""500 bytes""#,
-        "Size of a WLAN's frame, headers included, above which it is announced by RTS and CTS; without it, none is.",
-    ),
-    key(
-        "short_retry_limit",
-        Kind::Count { min: 1, max: 255 },
-        Default("7"),
-        "7",
-        "Attempts at a WLAN's frame that no RTS announces, or at the RTS (IEEE 802.11-2016 annex C, dot11ShortRetryLimit).",
-    ),
-    key(
-        "long_retry_limit",
-        Kind::Count { min: 1, max: 255 },
-        Default("4"),
-        "4",
-        "Attempts at a WLAN's frame that an RTS announces (dot11LongRetryLimit).",
-    ),
-    key(
-        "queue",
-        Kind::Table(&QUEUE),
-        Explained,
-        r#"{"limit": "50 packets"}"#,
-        "The interface queue of each node of a WLAN; without it, drop-tail with 1000 packets, as in Linux. Times and bandwidth-delay products are at the rate of data frames.",
-    ),
-    key(
-        "ap_queue",
-        Kind::Table(&QUEUE),
-        Explained,
-        r#"{"limit": "100 packets"}"#,
-        "The interface queue of a WLAN's access point, where that is another.",
-    ),
-    key(
-        "station",
-        Kind::List(&STATIONS),
-        Explained,
-        r#"[{"id": "sta0", "rate": "1 Mbit/s"}]"#,
-        "Stations of a WLAN that differ from the others.",
-    ),
-];
+pub(super) const KEYS: &[Key] = keys! {
+    "standard": Kind::Choice { thing: "WLAN standard", names: || Standard::ALL.iter().map(|standard| standard.name()).collect() },
+        Explained, r#""802.11b""# =>
+        "The standard of a WLAN: all its stations share one medium by the distributed coordination function of IEEE 802.11.";
+    "stations": Kind::Count { min: 1, max: MAX_STATIONS }, Explained, "5" =>
+        "Stations of a WLAN, which are hosts \"sta0\", \"sta1\" and so on.";
+    "server": Kind::Table(&LINK), Explained, r#"{"rate": "100 Mbit/s", "delay": "0.1 ms"}"# =>
+        "The wire between the access point of a WLAN and the host \"server\". Its queue is unlimited unless written.";
+    "rate": Kind::Rate, Explained, r#""11 Mbit/s""# =>
+        "Rate of a WLAN's data frames; without it, the highest of the standard, 11 or 54 Mbit/s.";
+    "control_rate": Kind::Rate, Explained, r#""2 Mbit/s""# =>
+        "Highest rate of a WLAN's RTS, CTS and ACK, which have the highest basic rate up to this and up to that of the data; without it, 2 Mbit/s in 802.11b and 24 in 802.11a and g.";
+    "preamble": Kind::Choice { thing: "preamble", names: || vec!["long", "short"] },
+        Default(r#""long""#), r#""short""# =>
+        "802.11b: preamble of frames at more than 1 Mbit/s.";
+    "slot": Kind::Choice { thing: "slot", names: || vec!["short", "long"] },
+        Default(r#""short""#), r#""long""# =>
+        "802.11g: slots of 9 or of 20 microseconds.";
+    "protection": Kind::Switch, Default("false"), "true" =>
+        "802.11g: whether each frame goes behind a CTS at 2 Mbit/s of its sender to itself, which 802.11b stations would understand.";
+    "rts_threshold": Kind::Size, Explained, r#""500 bytes""# =>
+        "Size of a WLAN's frame, headers included, above which it is announced by RTS and CTS; without it, none is.";
+    "short_retry_limit": Kind::Count { min: 1, max: 255 }, Default("7"), "7" =>
+        "Attempts at a WLAN's frame that no RTS announces, or at the RTS (IEEE 802.11-2016 annex C, dot11ShortRetryLimit).";
+    "long_retry_limit": Kind::Count { min: 1, max: 255 }, Default("4"), "4" =>
+        "Attempts at a WLAN's frame that an RTS announces (dot11LongRetryLimit).";
+    "queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "50 packets"}"# =>
+        "The interface queue of each node of a WLAN; without it, drop-tail with 1000 packets, as in Linux. Times and bandwidth-delay products are at the rate of data frames.";
+    "ap_queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "100 packets"}"# =>
+        "The interface queue of a WLAN's access point, where that is another.";
+    "station": Kind::List(&STATIONS), Explained, r#"[{"id": "sta0", "rate": "1 Mbit/s"}]"# =>
+        "Stations of a WLAN that differ from the others.";
+};
 
 /// Their names.
 pub(super) const KEY_NAMES: [&str; KEYS.len()] = {
@@ -145,30 +75,15 @@ pub(super) const KEY_NAMES: [&str; KEYS.len()] = {
 /// `[[topology.station]]`.
 pub(super) static STATIONS: Section = Section {
     name: "a station",
-    groups: &[&[
-        key("id", Kind::Text, super::keys::Absent::Required, r#""sta0""#, "Which station."),
-        key(
-            "rate",
-            Kind::Rate,
-            Explained,
-            r#""1 Mbit/s""#,
-            "Rate of data frames from it and to it; without it, that of the cell.",
-        ),
-        key(
-            "frame_error_rate",
-            Kind::Number { min: 0.0, max: 1.0 },
-            Default("0.0"),
-            "0.1",
-            "Probability that a data frame from it or to it cannot be read, besides collisions.",
-        ),
-        key(
-            "control_error_rate",
-            Kind::Number { min: 0.0, max: 1.0 },
-            Default("0.0"),
-            "0.01",
-            "The same of RTS, CTS and ACK.",
-        ),
-    ]],
+    groups: &[keys! {
+        "id": Kind::Text, super::keys::Absent::Required, r#""sta0""# => "Which station.";
+        "rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
+            "Rate of data frames from it and to it; without it, that of the cell.";
+        "frame_error_rate": Kind::Number { min: 0.0, max: 1.0 }, Default("0.0"), "0.1" =>
+            "Probability that a data frame from it or to it cannot be read, besides collisions.";
+        "control_error_rate": Kind::Number { min: 0.0, max: 1.0 }, Default("0.0"), "0.01" =>
+            "The same of RTS, CTS and ACK.";
+    }],
     switches: &[],
     kinds: super::keys::every_kind,
 };
@@ -227,8 +142,7 @@ fn read_mac(table: &Table, standard: Standard) -> Option<MacConfig> {
     let protection = table.read("protection").unwrap_or(false);
     for name in ["slot", "protection"] {
         if table.has(name) && standard != Standard::G {
-            table.refuse(name, "belongs to standard = \"802.11g\"; write that or remove it");
-            return None;
+            return table.wrong(name, "belongs to standard = \"802.11g\"; write that or remove it");
         }
     }
     Some(MacConfig {
@@ -250,8 +164,8 @@ fn read_phy(table: &Table, standard: Standard) -> Option<Phy> {
         _ => Slot::Short,
     };
     if table.has("preamble") && standard != Standard::B {
-        table.refuse("preamble", "belongs to standard = \"802.11b\"; write that or remove it");
-        return None;
+        return table
+            .wrong("preamble", "belongs to standard = \"802.11b\"; write that or remove it");
     }
     if table.has("control_rate") {
         let highest = read_rate(table, "control_rate", standard)?;
@@ -271,8 +185,7 @@ fn read_rate(table: &Table, name: &str, standard: Standard) -> Option<Rate> {
     let (name_of_standard, rates) = (standard.name(), rates.join(", "));
     let message =
         format!("{name_of_standard} has no {rate}; it has {rates} Mbit/s: write one of them");
-    table.refuse(name, message);
-    None
+    table.wrong(name, message)
 }
 
 fn read_server(table: Table, frame: u64) -> Option<Link> {
@@ -295,8 +208,7 @@ fn read_stations(
         let host = host(&id, stations.len()).and_then(|host| host.checked_sub(1));
         let Some(index) = host else {
             let (id, hosts) = (excerpt(&id), names(stations.len()));
-            station.refuse("id", format!("there is no station \"{id}\"; there is {hosts}"));
-            return None;
+            return station.wrong("id", format!("there is no station \"{id}\"; there is {hosts}"));
         };
         if named.contains(&index) {
             station.refuse("id", format!("\"{id}\" is there twice; write one table for it"));

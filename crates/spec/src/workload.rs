@@ -7,7 +7,7 @@ use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use super::distribution::{self, Distribution, SIZES, TIMES};
 use super::keys::{
     Absent::{Default, Explained, Of},
-    Key, Kind, MAX_CONNECTIONS, key,
+    Key, Kind, MAX_CONNECTIONS, keys,
 };
 use super::reader::{Name, Rates, Table};
 use super::{Dealing, Exchanges, Film, OnOff, Reading, Source, Striping, Workload};
@@ -18,141 +18,50 @@ pub(super) const KINDS: [&str; 9] =
     ["bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast"];
 
 /// Keys of flows whose application does more than to write to one connection.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "connections",
-        Kind::CountOrAuto { min: 1, max: MAX_CONNECTIONS },
-        Explained,
-        "10",
-        "Connections to which the application deals its data in chunks, and behind which it puts them in order: connections id/0, id/1 and so on, and the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection, and nothing is dealt. \"auto\" leaves the number to the program.",
-    ),
-    key(
-        "chunk",
-        Kind::Size,
-        Explained,
-        r#""64 KiB""#,
-        "With connections: bytes that are dealt at a time; without it, 64 KiB, or bytes divided by connections where that is less.",
-    ),
-    key(
-        "striping",
-        Kind::Choice { thing: "striping", names: || vec!["static", "dynamic"] },
-        Explained,
-        r#""dynamic""#,
-        "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written, or unless a program makes the transfer.",
-    ),
-    key(
-        "size",
-        Kind::Distribution(&SIZES),
-        Of(&[(&["telnet"], r#""1 bytes""#)]),
-        r#""20 kB""#,
-        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write.",
-    ),
-    key(
-        "flow_rate",
-        Kind::Number { min: 0.0, max: 1e9 },
-        Explained,
-        "50",
-        "Of kind \"arrivals\": how many transfers begin in a second, on average. The times between them are exponential.",
-    ),
-    key(
-        "offered_load",
-        Kind::Rate,
-        Explained,
-        r#""8 Mbit/s""#,
-        "Of kind \"arrivals\", in place of flow_rate: payload that arrives on average; the mean size decides how many transfers begin in a second.",
-    ),
-    key(
-        "transfers",
-        Kind::Count { min: 1, max: MAX_CONNECTIONS },
-        Of(&[(&["ftp"], "10")]),
-        "10",
-        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run.",
-    ),
-    key(
-        "request",
-        Kind::Distribution(&SIZES),
-        Default(r#""300 bytes""#),
-        r#""500 bytes""#,
-        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink.",
-    ),
-    key(
-        "think",
-        Kind::Distribution(&TIMES),
-        Of(&[(&["telnet"], r#"{"distribution": "exponential", "mean": "1 s"}"#)]),
-        r#""2 s""#,
-        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes.",
-    ),
-    key(
-        "objects",
-        Kind::Count { min: 1, max: 10_000 },
-        Default("10"),
-        "30",
-        "Of kind \"web\": objects of a page; the first is loaded before the others.",
-    ),
-    key(
-        "servers",
-        Kind::Count { min: 1, max: MAX_CONNECTIONS },
-        Explained,
-        "32",
-        "Of kind \"incast\", which needs it: servers that answer at once, each on a connection of its own, and each at a host of its own unless from and to are written.",
-    ),
-    key(
-        "burst",
-        Kind::Distribution(&TIMES),
-        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#),
-        r#""500 ms""#,
-        "Of kind \"bursts\": how long it writes.",
-    ),
-    key(
-        "pause",
-        Kind::Distribution(&TIMES),
-        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#),
-        r#""500 ms""#,
-        "Of kind \"bursts\": how long it writes nothing.",
-    ),
-    key(
-        "ladder",
-        Kind::Rates,
-        Explained,
-        r#"["1 Mbit/s", "3 Mbit/s", "5 Mbit/s"]"#,
-        "Of kind \"video\", which needs it: the rates in which each segment is to be had, ascending.",
-    ),
-    key(
-        "segment",
-        Kind::Duration,
-        Default(r#""4 s""#),
-        r#""4 s""#,
-        "Of kind \"video\": length of a segment.",
-    ),
-    key(
-        "buffer",
-        Kind::Duration,
-        Default(r#""240 s""#),
-        r#""60 s""#,
-        "Of kind \"video\": most that the client holds (Huang et al. 2014).",
-    ),
-    key(
-        "reservoir",
-        Kind::Duration,
-        Explained,
-        r#""20 s""#,
-        "Of kind \"video\": with less than this in its buffer, the client asks for the lowest rate; without it, 90/240 of the buffer (Huang et al. 2014).",
-    ),
-    key(
-        "cushion",
-        Kind::Duration,
-        Explained,
-        r#""30 s""#,
-        "Of kind \"video\": how much more than the reservoir there has to be for the highest rate; without it, 126/240 of the buffer (Huang et al. 2014).",
-    ),
-    key(
-        "start_up",
-        Kind::Duration,
-        Explained,
-        r#""4 s""#,
-        "Of kind \"video\": with this much in its buffer the client begins to play, and plays on behind a stall; without it, one segment.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "connections": Kind::CountOrAuto { min: 1, max: MAX_CONNECTIONS }, Explained, "10" =>
+        "Connections to which the application deals its data in chunks, and behind which it puts them in order: connections id/0, id/1 and so on, and the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection, and nothing is dealt. \"auto\" leaves the number to the program.";
+    "chunk": Kind::Size, Explained, r#""64 KiB""# =>
+        "With connections: bytes that are dealt at a time; without it, 64 KiB, or bytes divided by connections where that is less.";
+    "striping": Kind::Choice { thing: "striping", names: || vec!["static", "dynamic"] },
+        Explained, r#""dynamic""# =>
+        "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written, or unless a program makes the transfer.";
+    "size": Kind::Distribution(&SIZES), Of(&[(&["telnet"], r#""1 bytes""#)]), r#""20 kB""# =>
+        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write.";
+    "flow_rate": Kind::Number { min: 0.0, max: 1e9 }, Explained, "50" =>
+        "Of kind \"arrivals\": how many transfers begin in a second, on average. The times between them are exponential.";
+    "offered_load": Kind::Rate, Explained, r#""8 Mbit/s""# =>
+        "Of kind \"arrivals\", in place of flow_rate: payload that arrives on average; the mean size decides how many transfers begin in a second.";
+    "transfers": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Of(&[(&["ftp"], "10")]), "10" =>
+        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run.";
+    "request": Kind::Distribution(&SIZES), Default(r#""300 bytes""#), r#""500 bytes""# =>
+        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink.";
+    "think": Kind::Distribution(&TIMES),
+        Of(&[(&["telnet"], r#"{"distribution": "exponential", "mean": "1 s"}"#)]), r#""2 s""# =>
+        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes.";
+    "objects": Kind::Count { min: 1, max: 10_000 }, Default("10"), "30" =>
+        "Of kind \"web\": objects of a page; the first is loaded before the others.";
+    "servers": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Explained, "32" =>
+        "Of kind \"incast\", which needs it: servers that answer at once, each on a connection of its own, and each at a host of its own unless from and to are written.";
+    "burst": Kind::Distribution(&TIMES),
+        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#), r#""500 ms""# =>
+        "Of kind \"bursts\": how long it writes.";
+    "pause": Kind::Distribution(&TIMES),
+        Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#), r#""500 ms""# =>
+        "Of kind \"bursts\": how long it writes nothing.";
+    "ladder": Kind::Rates, Explained, r#"["1 Mbit/s", "3 Mbit/s", "5 Mbit/s"]"# =>
+        "Of kind \"video\", which needs it: the rates in which each segment is to be had, ascending.";
+    "segment": Kind::Duration, Default(r#""4 s""#), r#""4 s""# =>
+        "Of kind \"video\": length of a segment.";
+    "buffer": Kind::Duration, Default(r#""240 s""#), r#""60 s""# =>
+        "Of kind \"video\": most that the client holds (Huang et al. 2014).";
+    "reservoir": Kind::Duration, Explained, r#""20 s""# =>
+        "Of kind \"video\": with less than this in its buffer, the client asks for the lowest rate; without it, 90/240 of the buffer (Huang et al. 2014).";
+    "cushion": Kind::Duration, Explained, r#""30 s""# =>
+        "Of kind \"video\": how much more than the reservoir there has to be for the highest rate; without it, 126/240 of the buffer (Huang et al. 2014).";
+    "start_up": Kind::Duration, Explained, r#""4 s""# =>
+        "Of kind \"video\": with this much in its buffer the client begins to play, and plays on behind a stall; without it, one segment.";
+};
 
 /// Keys of each kind that others have not.
 const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
@@ -339,8 +248,7 @@ fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
         transfers,
     };
     if is_typing && what.think == Distribution::Constant(0.0) {
-        table.refuse("think", "expected more than zero between two writes; try \"1 s\"");
-        return None;
+        return table.wrong("think", "expected more than zero between two writes; try \"1 s\"");
     }
     let workload = match kind {
         "ftp" => Workload::Files(what),
@@ -354,8 +262,8 @@ fn read_exchanges(table: &Table, kind: &str) -> Option<WorkText> {
 
 fn read_bursts(table: &Table, source: Source, mss: u32) -> Option<Workload> {
     let Source::Limited { rate, .. } = source else {
-        table.refuse("app_rate", "missing; write the rate within a burst, app_rate = \"2 Mbit/s\"");
-        return None;
+        return table
+            .wrong("app_rate", "missing; write the rate within a burst, app_rate = \"2 Mbit/s\"");
     };
     let period = |name: &str| match table.has(name) {
         true => distribution::read::<Duration>(table, name),
@@ -386,12 +294,10 @@ fn read_film(table: &Table) -> Option<Film> {
         transfers: table.read("transfers"),
     };
     if film.segment == Duration::ZERO {
-        table.refuse("segment", "expected more than zero, got 0 s; try \"4 s\"");
-        return None;
+        return table.wrong("segment", "expected more than zero, got 0 s; try \"4 s\"");
     }
     if film.ladder.contains(&Rate::UNLIMITED) {
-        table.refuse("ladder", "expected finite rates; try \"5 Mbit/s\"");
-        return None;
+        return table.wrong("ladder", "expected finite rates; try \"5 Mbit/s\"");
     }
     let longest = (film.reservoir + film.cushion).max(film.start_up).max(film.segment);
     if longest > film.buffer {
@@ -400,8 +306,7 @@ fn read_film(table: &Table) -> Option<Film> {
              at the most; write more",
             film.buffer
         );
-        table.refuse("buffer", message);
-        return None;
+        return table.wrong("buffer", message);
     }
     Some(film)
 }
@@ -462,8 +367,8 @@ fn read_arrivals(table: &Table, [start, until]: [Time; 2]) -> Option<ArrivalsTex
     let size = size?;
     let flows = flows.or_else(|| Some(load?.as_bps() as f64 / 8.0 / size.mean()))?;
     if flows <= 0.0 || !flows.is_finite() {
-        table.refuse("flow_rate", format!("expected more than zero per second, got {flows}"));
-        return None;
+        return table
+            .wrong("flow_rate", format!("expected more than zero per second, got {flows}"));
     }
     Some(ArrivalsText {
         size,
@@ -551,15 +456,13 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
         table.refuse("app_rate", message);
     }
     if chunk == Some(Bytes::new(0)) {
-        table.refuse("chunk", "expected more than zero, got 0 bytes; try \"64 KiB\"");
-        return None;
+        return table.wrong("chunk", "expected more than zero, got 0 bytes; try \"64 KiB\"");
     }
     // So that each has something to carry.
     let largest = bytes.map_or(u64::MAX, |bytes| bytes.get() / connections);
     if let (0, Some(bytes)) = (largest, bytes) {
         let message = format!("{connections} connections for {bytes}; use at most one per byte");
-        table.refuse("connections", message);
-        return None;
+        return table.wrong("connections", message);
     }
     let chunk = chunk.map_or(CHUNK.min(largest), Bytes::get);
     if let Some(bytes) = bytes.filter(|bytes| bytes.get().div_ceil(chunk) < connections) {

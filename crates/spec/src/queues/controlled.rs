@@ -9,7 +9,7 @@ use fairway_units::{Bytes, Duration, Rate};
 use super::limits::{Sizing, mtu_bytes, read_packets};
 use super::{at_least, at_most, discipline, read_quantum, read_variant};
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::Table;
 
 /// Shortest time between two updates of a controller: Linux's timers are no finer.
@@ -62,92 +62,37 @@ pub(super) const FQ_PIE: &[&str] = &[
 ];
 
 /// The keys that only these have, some of them with DualPI2.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "ce_threshold_ect1",
-        Kind::Switch,
-        Absent::Default("false"),
-        "true",
-        "FQ-CoDel: whether ce_threshold is for packets alone that came as ECT(1), as those of L4S senders do (ce_threshold_selector 0x1/0x3 of tc).",
-    ),
-    key(
-        "memory_limit",
-        Kind::Size,
-        Absent::Default(r#""32 MiB""#),
-        r#""32 MiB""#,
-        "FQ-CoDel: memory that all packets may take, counted as Linux counts it.",
-    ),
-    key(
-        "drop_batch",
-        Kind::Count { min: 1, max: 65_536 },
-        Absent::Default("64"),
-        "64",
-        "FQ-CoDel: most packets that are dropped at once from the longest queue when there is no room.",
-    ),
-    key(
-        "blue_increment",
-        Kind::Number { min: 0.0, max: 1.0 },
-        Absent::Default("0.00390625"),
-        "0.00390625",
-        "COBALT: by how much BLUE's drop probability rises when the queue is full, at most once in each target; unless written 1/256, as in CAKE.",
-    ),
-    key(
-        "blue_decrement",
-        Kind::Number { min: 0.0, max: 1.0 },
-        Absent::Default("0.000244140625"),
-        "0.000244140625",
-        "COBALT: by how much it falls when the queue is empty; unless written 1/4096, as in CAKE.",
-    ),
-    key(
-        "tupdate",
-        Kind::Duration,
-        Absent::Of(&[(&["pie", "fq_pie"], r#""15 ms""#), (&["dualpi2"], r#""16 ms""#)]),
-        r#""15 ms""#,
-        "PIE, FQ-PIE, DualPI2: time between two updates of the probability (RFC 8033 section 4.2; DualPI2 as in Linux).",
-    ),
-    key(
-        "alpha",
-        Kind::Number { min: 0.0, max: 32.0 },
-        Absent::Of(&[(&["pie", "fq_pie"], "2"), (&["dualpi2"], "0.16015625")]),
-        "2",
-        "PIE, FQ-PIE: weight of the difference from the target, in sixteenths per second, a whole number. DualPI2: the same per second; unless written 41/256. All as in Linux.",
-    ),
-    key(
-        "beta",
-        Kind::Number { min: 0.0, max: 32.0 },
-        Absent::Of(&[(&["pie", "fq_pie"], "20"), (&["dualpi2"], "3.19921875")]),
-        "20",
-        "PIE, FQ-PIE: weight of the delay's growth since the last update, in sixteenths per second, a whole number. DualPI2: the same per second; unless written 819/256. All as in Linux.",
-    ),
-    key(
-        "ecn_prob",
-        Kind::Count { min: 0, max: 100 },
-        Absent::Default("10"),
-        "10",
-        "PIE, FQ-PIE with ecn: drop probability in percent above which packets are dropped although they allow a mark (RFC 8033 section 5.1).",
-    ),
-    key(
-        "bytemode",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "PIE, FQ-PIE: whether the drop probability of a packet is in proportion to its size.",
-    ),
-    key(
-        "dq_rate_estimator",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "PIE, FQ-PIE: whether the delay is what waits divided by a measured rate of departure (RFC 8033 section 5.2) rather than how long the last packet waited, as in Linux.",
-    ),
-    key(
-        "burst_allowance",
-        Kind::Duration,
-        Absent::Default(r#""150 ms""#),
-        r#""150 ms""#,
-        "PIE, FQ-PIE: time of departures without drops after the queue has been calm (RFC 8033 section 4.2: MAX_BURST).",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "ce_threshold_ect1": Kind::Switch, Absent::Default("false"), "true" =>
+        "FQ-CoDel: whether ce_threshold is for packets alone that came as ECT(1), as those of L4S senders do (ce_threshold_selector 0x1/0x3 of tc).";
+    "memory_limit": Kind::Size, Absent::Default(r#""32 MiB""#), r#""32 MiB""# =>
+        "FQ-CoDel: memory that all packets may take, counted as Linux counts it.";
+    "drop_batch": Kind::Count { min: 1, max: 65_536 }, Absent::Default("64"), "64" =>
+        "FQ-CoDel: most packets that are dropped at once from the longest queue when there is no room.";
+    "blue_increment": Kind::Number { min: 0.0, max: 1.0 },
+        Absent::Default("0.00390625"), "0.00390625" =>
+        "COBALT: by how much BLUE's drop probability rises when the queue is full, at most once in each target; unless written 1/256, as in CAKE.";
+    "blue_decrement": Kind::Number { min: 0.0, max: 1.0 },
+        Absent::Default("0.000244140625"), "0.000244140625" =>
+        "COBALT: by how much it falls when the queue is empty; unless written 1/4096, as in CAKE.";
+    "tupdate": Kind::Duration,
+        Absent::Of(&[(&["pie", "fq_pie"], r#""15 ms""#), (&["dualpi2"], r#""16 ms""#)]), r#""15 ms""# =>
+        "PIE, FQ-PIE, DualPI2: time between two updates of the probability (RFC 8033 section 4.2; DualPI2 as in Linux).";
+    "alpha": Kind::Number { min: 0.0, max: 32.0 },
+        Absent::Of(&[(&["pie", "fq_pie"], "2"), (&["dualpi2"], "0.16015625")]), "2" =>
+        "PIE, FQ-PIE: weight of the difference from the target, in sixteenths per second, a whole number. DualPI2: the same per second; unless written 41/256. All as in Linux.";
+    "beta": Kind::Number { min: 0.0, max: 32.0 },
+        Absent::Of(&[(&["pie", "fq_pie"], "20"), (&["dualpi2"], "3.19921875")]), "20" =>
+        "PIE, FQ-PIE: weight of the delay's growth since the last update, in sixteenths per second, a whole number. DualPI2: the same per second; unless written 819/256. All as in Linux.";
+    "ecn_prob": Kind::Count { min: 0, max: 100 }, Absent::Default("10"), "10" =>
+        "PIE, FQ-PIE with ecn: drop probability in percent above which packets are dropped although they allow a mark (RFC 8033 section 5.1).";
+    "bytemode": Kind::Switch, Absent::Default("false"), "false" =>
+        "PIE, FQ-PIE: whether the drop probability of a packet is in proportion to its size.";
+    "dq_rate_estimator": Kind::Switch, Absent::Default("false"), "false" =>
+        "PIE, FQ-PIE: whether the delay is what waits divided by a measured rate of departure (RFC 8033 section 5.2) rather than how long the last packet waited, as in Linux.";
+    "burst_allowance": Kind::Duration, Absent::Default(r#""150 ms""#), r#""150 ms""# =>
+        "PIE, FQ-PIE: time of departures without drops after the queue has been calm (RFC 8033 section 4.2: MAX_BURST).";
+};
 
 /// A delay to aim at, or a time of that order.
 pub(super) fn read_time(table: &Table, name: &str, default: Duration) -> Option<Duration> {
@@ -163,8 +108,8 @@ pub(super) fn read_tupdate(table: &Table, default: Duration) -> Option<Duration>
 fn read_law(table: &Table, sizing: &Sizing, default: CodelConfig) -> Option<CodelConfig> {
     let only_ect1 = table.read("ce_threshold_ect1").unwrap_or(false);
     if table.has("ce_threshold_ect1") && !table.has("ce_threshold") {
-        table.refuse("ce_threshold_ect1", "belongs to ce_threshold; write that too or remove it");
-        return None;
+        return table
+            .wrong("ce_threshold_ect1", "belongs to ce_threshold; write that too or remove it");
     }
     let interval = read_time(table, "interval", default.interval)?;
     Some(CodelConfig {
@@ -187,8 +132,7 @@ pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let memory = table.read("memory_limit").map_or(linux.memory_limit_bytes, Bytes::get);
     if memory < MIN_MEMORY {
         let message = format!("{memory} bytes hold no packet; try \"32 MiB\"");
-        table.refuse("memory_limit", message);
-        return None;
+        return table.wrong("memory_limit", message);
     }
     let count = |name, default: u32| table.read::<u64>(name).map_or(default, |n| n as u32);
     discipline(QdiscConfig::FqCodel(FqCodelConfig {
@@ -224,8 +168,7 @@ fn read_controller(table: &Table, sizing: &Sizing, default: PieConfig) -> Option
     let percent = table.read::<u64>("ecn_prob");
     let ecn = table.read("ecn").unwrap_or(default.ecn);
     if percent.is_some() && !ecn {
-        table.refuse("ecn_prob", "belongs to ecn = true; write that or remove it");
-        return None;
+        return table.wrong("ecn_prob", "belongs to ecn = true; write that or remove it");
     }
     Some(PieConfig {
         target: read_time(table, "target", default.target)?,
@@ -249,8 +192,7 @@ fn read_sixteenths(table: &Table, name: &str, default: u32) -> Option<u32> {
         let message = format!(
             "expected a whole number of sixteenths per second, got {weight}; try {default}"
         );
-        table.refuse(name, message);
-        return None;
+        return table.wrong(name, message);
     }
     Some(weight as u32)
 }

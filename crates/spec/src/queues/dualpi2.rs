@@ -7,7 +7,7 @@ use super::controlled::{read_time, read_tupdate};
 use super::discipline;
 use super::limits::{Sizing, mtu_bytes, read_packets};
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{DurationOrPackets, Table};
 
 pub(super) const NAMES: &[&str] = &[
@@ -27,71 +27,26 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 /// The keys that only this has.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "coupling_factor",
-        Kind::Number { min: 0.0, max: 255.0 },
-        Absent::Default("2"),
-        "2",
-        "DualPI2: how many times the base probability packets of low latency are marked with (RFC 9332 section 2.1: k).",
-    ),
-    key(
-        "step_thresh",
-        Kind::DurationOrPackets,
-        Absent::Default(r#""1 ms""#),
-        r#""1 ms""#,
-        "DualPI2: wait, or packets behind, above which a packet of low latency is marked.",
-    ),
-    key(
-        "ramp",
-        Kind::Duration,
-        Absent::Explained,
-        r#""400 us""#,
-        "DualPI2: time over which the probability of such marks rises from 0 to 1 above a step_thresh that is a time (RFC 9332 appendix A.1, with 800 us); a step without it, as in Linux.",
-    ),
-    key(
-        "min_qlen_step",
-        Kind::Count { min: 0, max: 1_000_000 },
-        Absent::Default("0"),
-        "0",
-        "DualPI2: packets of low latency that must wait when one arrives for step_thresh to apply to it.",
-    ),
-    key(
-        "classic_protection",
-        Kind::Count { min: 0, max: 100 },
-        Absent::Default("10"),
-        "10",
-        "DualPI2: percent of the line that the classic queue has while packets wait in both.",
-    ),
-    key(
-        "time_shift",
-        Kind::Duration,
-        Absent::Explained,
-        r#""30 ms""#,
-        "DualPI2: instead of classic_protection, the packet leaves that has waited longest, if those of low latency are taken to have waited for so much longer (RFC 9332 appendix A.1).",
-    ),
-    key(
-        "any_ect",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "DualPI2: whether packets that came as ECT(0) are of low latency too.",
-    ),
-    key(
-        "drop_enqueue",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "DualPI2: whether its controller decides on packets as they arrive and not as they leave.",
-    ),
-    key(
-        "drop_on_overload",
-        Kind::Switch,
-        Absent::Default("true"),
-        "true",
-        "DualPI2: whether packets of low latency are dropped too when marks no longer help, rather than wait until the limit is reached.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "coupling_factor": Kind::Number { min: 0.0, max: 255.0 }, Absent::Default("2"), "2" =>
+        "DualPI2: how many times the base probability packets of low latency are marked with (RFC 9332 section 2.1: k).";
+    "step_thresh": Kind::DurationOrPackets, Absent::Default(r#""1 ms""#), r#""1 ms""# =>
+        "DualPI2: wait, or packets behind, above which a packet of low latency is marked.";
+    "ramp": Kind::Duration, Absent::Explained, r#""400 us""# =>
+        "DualPI2: time over which the probability of such marks rises from 0 to 1 above a step_thresh that is a time (RFC 9332 appendix A.1, with 800 us); a step without it, as in Linux.";
+    "min_qlen_step": Kind::Count { min: 0, max: 1_000_000 }, Absent::Default("0"), "0" =>
+        "DualPI2: packets of low latency that must wait when one arrives for step_thresh to apply to it.";
+    "classic_protection": Kind::Count { min: 0, max: 100 }, Absent::Default("10"), "10" =>
+        "DualPI2: percent of the line that the classic queue has while packets wait in both.";
+    "time_shift": Kind::Duration, Absent::Explained, r#""30 ms""# =>
+        "DualPI2: instead of classic_protection, the packet leaves that has waited longest, if those of low latency are taken to have waited for so much longer (RFC 9332 appendix A.1).";
+    "any_ect": Kind::Switch, Absent::Default("false"), "false" =>
+        "DualPI2: whether packets that came as ECT(0) are of low latency too.";
+    "drop_enqueue": Kind::Switch, Absent::Default("false"), "false" =>
+        "DualPI2: whether its controller decides on packets as they arrive and not as they leave.";
+    "drop_on_overload": Kind::Switch, Absent::Default("true"), "true" =>
+        "DualPI2: whether packets of low latency are dropped too when marks no longer help, rather than wait until the limit is reached.";
+};
 
 pub(super) fn read_dualpi2(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let linux = DualPi2Config::default();
@@ -122,8 +77,8 @@ fn read_marks(table: &Table, default: LowLatencyMarks) -> Option<LowLatencyMarks
     };
     let Some(range) = table.read::<Duration>("ramp") else { return Some(step) };
     let LowLatencyMarks::StepTime(from) = step else {
-        table.refuse("ramp", "needs a step_thresh that is a time; write step_thresh = \"800 us\"");
-        return None;
+        return table
+            .wrong("ramp", "needs a step_thresh that is a time; write step_thresh = \"800 us\"");
     };
     Some(LowLatencyMarks::Ramp { from, range })
 }
@@ -134,8 +89,7 @@ fn read_scheduler(table: &Table, default: DualScheduler) -> Option<DualScheduler
     match (percent, shift) {
         (Some(_), Some(_)) => {
             let message = "conflicts with classic_protection; set only one";
-            table.refuse("time_shift", message);
-            None
+            table.wrong("time_shift", message)
         }
         (Some(percent), None) => Some(DualScheduler::Weighted { classic_percent: percent as u8 }),
         (None, Some(shift)) => Some(DualScheduler::TimeShifted { shift }),

@@ -67,8 +67,7 @@ pub(super) fn read_packets_of(
              bytes",
             packets((bytes / packet).max(1))
         );
-        table.refuse("limit", message);
-        return None;
+        return table.wrong("limit", message);
     }
     Some(match size(table, "limit", Some(written), sizing)? {
         Limit::Unlimited => u64::MAX,
@@ -87,14 +86,12 @@ pub(super) fn size(
     let Sizing { default, rate, path } = *sizing;
     let no_rate = || {
         let message = "time and bdp need a link with a finite rate; try \"50 packets\"";
-        table.refuse(name, message);
-        None
+        table.wrong(name, message)
     };
     let bytes = match written.unwrap_or(default) {
         LimitText::Unlimited => return Some(Limit::Unlimited),
         LimitText::Packets(0) => {
-            table.refuse(name, "expected at least one packet, got 0; try \"1 packet\"");
-            return None;
+            return table.wrong(name, "expected at least one packet, got 0; try \"1 packet\"");
         }
         LimitText::Packets(packets) => return Some(Limit::Packets(packets)),
         LimitText::Bytes(bytes) => Some(bytes),
@@ -114,13 +111,9 @@ pub(super) fn size(
                  try limit = \"50 packets\"",
                 path.frame
             );
-            table.refuse(name, message);
-            None
+            table.wrong(name, message)
         }
-        None => {
-            table.refuse(name, "exceeds any memory; try \"unlimited\"");
-            None
-        }
+        None => table.wrong(name, "exceeds any memory; try \"unlimited\""),
     }
 }
 

@@ -152,8 +152,7 @@ fn read_quantum(table: &Table, sizing: &Sizing) -> Option<Bytes> {
             "expected {MIN_QUANTUM} to {MAX_QUANTUM} bytes, got {}; try \"1514 bytes\"",
             quantum.get()
         );
-        table.refuse("quantum", message);
-        return None;
+        return table.wrong("quantum", message);
     }
     Some(quantum)
 }
@@ -167,8 +166,7 @@ fn read_variant(table: &Table, own: &[&'static str]) -> Option<&'static str> {
     if !own.contains(&variant) {
         let message =
             format!("\"{variant}\" is not one of this discipline, which has {}", own.join(" and "));
-        table.refuse("variant", message);
-        return None;
+        return table.wrong("variant", message);
     }
     Some(variant)
 }
@@ -176,8 +174,7 @@ fn read_variant(table: &Table, own: &[&'static str]) -> Option<&'static str> {
 /// A time within a bound.
 fn at_most(table: &Table, name: &str, time: Duration, longest: Duration) -> Option<Duration> {
     if time > longest {
-        table.refuse(name, format!("expected at most {longest}, got {time}; write less"));
-        return None;
+        return table.wrong(name, format!("expected at most {longest}, got {time}; write less"));
     }
     Some(time)
 }
@@ -192,8 +189,7 @@ fn at_least(
 ) -> Option<Duration> {
     if time < shortest {
         let message = format!("expected at least {shortest}, got {time}; try \"{example}\"");
-        table.refuse(name, message);
-        return None;
+        return table.wrong(name, message);
     }
     Some(time)
 }

@@ -6,43 +6,25 @@ use super::keys::INNER_QUEUE;
 use super::limits::{Sizing, read_limit};
 use super::{discipline, read};
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{Bands, LimitText, Table};
 
 /// One band for each precedence.
 const MAX_BANDS: u64 = 8;
 
 /// The keys that only these have.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "queue",
-        Kind::Table(&INNER_QUEUE),
-        Absent::Explained,
-        r#"{"kind": "codel"}"#,
-        "TBF, policer: the queue for what waits for tokens, or has passed; its keys are those of a queue, which may not have one inside again. PRIO: the queue of every band. Without it, drop-tail with this limit.",
-    ),
-    key(
-        "bands",
-        Kind::Count { min: 1, max: MAX_BANDS },
-        Absent::Explained,
-        "3",
-        "PRIO: bands, of which the first is served first; as many as there are tables of `band`, or 8, one for each precedence, unless written.",
-    ),
-    key(
-        "priomap",
-        Kind::Bands { count: 8, max: MAX_BANDS - 1 },
-        Absent::Explained,
-        "[1, 2, 2, 2, 1, 2, 0, 0]",
-        "PRIO: the band, counted from 0, of each precedence from 0 to 7 that a flow may have. Unless written, higher ones go first, spread evenly over the bands; [1, 2, 2, 2, 1, 2, 0, 0] is Linux's map for its 3 bands.",
-    ),
-    key(
-        "band",
-        Kind::List(&INNER_QUEUE),
-        Absent::Explained,
-        r#"[{"kind": "droptail", "limit": "50 packets"}, {"kind": "codel"}]"#,
-        "PRIO: the queue of each band where they differ, the band that is served first first.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "queue": Kind::Table(&INNER_QUEUE), Absent::Explained, r#"{"kind": "codel"}"# =>
+        "TBF, policer: the queue for what waits for tokens, or has passed; its keys are those of a queue, which may not have one inside again. PRIO: the queue of every band. Without it, drop-tail with this limit.";
+    "bands": Kind::Count { min: 1, max: MAX_BANDS }, Absent::Explained, "3" =>
+        "PRIO: bands, of which the first is served first; as many as there are tables of `band`, or 8, one for each precedence, unless written.";
+    "priomap": Kind::Bands { count: 8, max: MAX_BANDS - 1 },
+        Absent::Explained, "[1, 2, 2, 2, 1, 2, 0, 0]" =>
+        "PRIO: the band, counted from 0, of each precedence from 0 to 7 that a flow may have. Unless written, higher ones go first, spread evenly over the bands; [1, 2, 2, 2, 1, 2, 0, 0] is Linux's map for its 3 bands.";
+    "band": Kind::List(&INNER_QUEUE),
+        Absent::Explained, r#"[{"kind": "droptail", "limit": "50 packets"}, {"kind": "codel"}]"# =>
+        "PRIO: the queue of each band where they differ, the band that is served first first.";
+};
 
 /// Kinds that may be inside another queue.
 pub(super) fn inner_names() -> Vec<&'static str> {
@@ -98,8 +80,7 @@ pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
     if table.has("band") && bands != tables as u64 || bands > MAX_BANDS {
         let message =
             format!("has {tables} tables for {bands} bands; write one for each, at most 8");
-        table.refuse("band", message);
-        return None;
+        return table.wrong("band", message);
     }
     let queues: Vec<Option<QdiscConfig>> = if table.has("band") {
         written.iter().map(|band| read(band, sizing).map(config)).collect()
@@ -127,8 +108,7 @@ fn read_priomap(table: &Table, bands: u64) -> Option<[u8; 8]> {
     if let Some(band) = written.iter().find(|band| **band >= bands) {
         let message =
             format!("there is no band {band} among {bands} bands counted from 0; lower it");
-        table.refuse("priomap", message);
-        return None;
+        return table.wrong("priomap", message);
     }
     for (to, from) in map.iter_mut().zip(written) {
         *to = from as u8;

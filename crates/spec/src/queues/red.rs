@@ -9,7 +9,7 @@ use fairway_units::{Bytes, Duration, Rate};
 use super::limits::{Sizing, read_limit, read_packets_of};
 use super::read_variant;
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{Name, Packets, Table};
 
 /// RED's defaults: S. Floyd, "RED: Discussions of Setting Parameters" (1997).
@@ -49,50 +49,22 @@ pub(super) const ROUTEROS_NAMES: &[&str] =
     &["min_threshold", "max_threshold", "allowed_burst", "mean_packet"];
 
 /// The keys that only RED has, but for those in the table of all queues.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "ecn_beyond_max",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "RED with ecn: whether packets that allow it are marked even where all others are dropped, as Linux does without harddrop.",
-    ),
-    key(
-        "average",
-        Kind::Choice { thing: "measure of a queue", names: || vec!["packets", "bytes"] },
-        Absent::Default(r#""packets""#),
-        r#""bytes""#,
-        "RED: what the average counts; bytes count as packets of mean_packet, as in Linux.",
-    ),
-    key(
-        "mean_packet",
-        Kind::Size,
-        Absent::Default(r#""1000 bytes""#),
-        r#""1000 bytes""#,
-        "RED: the size that counts as one packet where bytes are averaged, where by_size is written, and while the link is idle (tc-red(8)).",
-    ),
-    key(
-        "by_size",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "RED: whether a packet's drop probability is in proportion to its size (ns-2: bytes_).",
-    ),
-    key(
-        "adaptive",
-        Kind::Switch,
-        Absent::Default("false"),
-        "true",
-        "RED: whether max_probability adapts itself every half second, so that the average stays near the middle between the thresholds (Floyd, Gummadi, Shenker 2001). Thresholds and weight that are not written then follow from the link's rate.",
-    ),
-    key(
-        "allowed_burst",
-        Kind::Packets,
-        Absent::Of(&[(&["routeros-red"], r#""20 packets""#)]),
-        r#""20 packets""#,
-        "RED: packets that an empty queue takes at once without an early drop, from which the weight follows (burst of tc-red(8), red-burst of RouterOS).",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "ecn_beyond_max": Kind::Switch, Absent::Default("false"), "false" =>
+        "RED with ecn: whether packets that allow it are marked even where all others are dropped, as Linux does without harddrop.";
+    "average": Kind::Choice { thing: "measure of a queue", names: || vec!["packets", "bytes"] },
+        Absent::Default(r#""packets""#), r#""bytes""# =>
+        "RED: what the average counts; bytes count as packets of mean_packet, as in Linux.";
+    "mean_packet": Kind::Size, Absent::Default(r#""1000 bytes""#), r#""1000 bytes""# =>
+        "RED: the size that counts as one packet where bytes are averaged, where by_size is written, and while the link is idle (tc-red(8)).";
+    "by_size": Kind::Switch, Absent::Default("false"), "false" =>
+        "RED: whether a packet's drop probability is in proportion to its size (ns-2: bytes_).";
+    "adaptive": Kind::Switch, Absent::Default("false"), "true" =>
+        "RED: whether max_probability adapts itself every half second, so that the average stays near the middle between the thresholds (Floyd, Gummadi, Shenker 2001). Thresholds and weight that are not written then follow from the link's rate.";
+    "allowed_burst": Kind::Packets,
+        Absent::Of(&[(&["routeros-red"], r#""20 packets""#)]), r#""20 packets""# =>
+        "RED: packets that an empty queue takes at once without an early drop, from which the weight follows (burst of tc-red(8), red-burst of RouterOS).";
+};
 
 pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let limit = read_limit(table, sizing)?;
@@ -135,8 +107,7 @@ fn read_mean_packet(table: &Table) -> Option<Bytes> {
             "expected 1 to {MAX_PACKET_BYTES} bytes, got {}; try \"1000 bytes\"",
             mean_packet.get()
         );
-        table.refuse("mean_packet", message);
-        return None;
+        return table.wrong("mean_packet", message);
     }
     Some(mean_packet)
 }
@@ -144,8 +115,7 @@ fn read_mean_packet(table: &Table) -> Option<Bytes> {
 /// The lower threshold and the weight that follow from the link.
 fn automatic(table: &Table, rate: Rate, mean_packet: Bytes) -> Option<(f64, f64)> {
     if rate == Rate::UNLIMITED {
-        table.refuse("adaptive", "needs a link with a finite rate; write false");
-        return None;
+        return table.wrong("adaptive", "needs a link with a finite rate; write false");
     }
     let target = table.read("target").unwrap_or(TARGET);
     let (min_threshold, _) = automatic_thresholds(rate, target, mean_packet);
@@ -160,8 +130,7 @@ fn read_max_threshold(table: &Table, limit: Limit, min_threshold: f64) -> Option
             "{max_threshold} packets is not above min_threshold, {min_threshold} packets; \
              try \"{default_max} packets\""
         );
-        table.refuse("max_threshold", message);
-        return None;
+        return table.wrong("max_threshold", message);
     }
     if let Limit::Packets(packets) = limit
         && packets as f64 <= min_threshold
@@ -170,8 +139,7 @@ fn read_max_threshold(table: &Table, limit: Limit, min_threshold: f64) -> Option
             "{packets} packets is not above min_threshold, {min_threshold} packets, so nothing \
              would be dropped early; raise it or lower min_threshold"
         );
-        table.refuse("limit", message);
-        return None;
+        return table.wrong("limit", message);
     }
     Some(max_threshold)
 }
@@ -179,15 +147,13 @@ fn read_max_threshold(table: &Table, limit: Limit, min_threshold: f64) -> Option
 fn read_weight(table: &Table, default: f64, min_threshold: f64) -> Option<f64> {
     if let Some(Packets(burst)) = table.read("allowed_burst") {
         if table.has("weight") {
-            table.refuse("allowed_burst", "conflicts with weight; set only one");
-            return None;
+            return table.wrong("allowed_burst", "conflicts with weight; set only one");
         }
         return weight_for(table, burst, min_threshold);
     }
     let weight = table.read("weight").unwrap_or(default);
     if weight == 0.0 {
-        table.refuse("weight", "expected more than 0, got 0; try 0.002");
-        return None;
+        return table.wrong("weight", "expected more than 0, got 0; try 0.002");
     }
     Some(weight)
 }
@@ -226,8 +192,7 @@ pub(super) fn read_routeros_red(table: &Table, sizing: &Sizing) -> Option<Queue>
             router.max_threshold_packets,
             MAX_OVER_MIN * min_threshold.max(1.0)
         );
-        table.refuse("max_threshold", message);
-        return None;
+        return table.wrong("max_threshold", message);
     }
     let Some((limit, red)) = router.to_red(sizing.rate) else {
         weight_for(table, f64::from(router.burst_packets), min_threshold);

@@ -6,43 +6,23 @@ use fairway_units::Duration;
 use super::limits::{Sizing, read_limit, read_packets};
 use super::{discipline, read_quantum};
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::Table;
 
 /// Most queues of Linux's SFQ (`net/sched/sch_sfq.c`, SFQ_MAX_FLOWS).
 const MAX_SFQ_FLOWS: u32 = 65_408;
 
 /// The keys that only these have.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "depth",
-        Kind::Count { min: 1, max: 127 },
-        Absent::Default("127"),
-        "127",
-        "SFQ: packets of one of its queues that may wait; unless written as in Linux.",
-    ),
-    key(
-        "divisor",
-        Kind::Count { min: 1, max: 65_536 },
-        Absent::Default("1024"),
-        "1024",
-        "SFQ: values of the hash by which flows are told apart, a power of two; unless written as in Linux.",
-    ),
-    key(
-        "perturb",
-        Kind::Duration,
-        Absent::Explained,
-        r#""10 s""#,
-        "SFQ: time after which its hash changes; without it, never, as in Linux.",
-    ),
-    key(
-        "head_drop",
-        Kind::Switch,
-        Absent::Default("false"),
-        "false",
-        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; unless written as in Linux.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "depth": Kind::Count { min: 1, max: 127 }, Absent::Default("127"), "127" =>
+        "SFQ: packets of one of its queues that may wait; unless written as in Linux.";
+    "divisor": Kind::Count { min: 1, max: 65_536 }, Absent::Default("1024"), "1024" =>
+        "SFQ: values of the hash by which flows are told apart, a power of two; unless written as in Linux.";
+    "perturb": Kind::Duration, Absent::Explained, r#""10 s""# =>
+        "SFQ: time after which its hash changes; without it, never, as in Linux.";
+    "head_drop": Kind::Switch, Absent::Default("false"), "false" =>
+        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; unless written as in Linux.";
+};
 
 pub(super) fn read_drop_head(table: &Table, sizing: &Sizing) -> Option<Queue> {
     discipline(QdiscConfig::DropHead(DropHeadConfig { limit: read_limit(table, sizing)? }))
@@ -54,14 +34,12 @@ pub(super) fn read_sfq(table: &Table, sizing: &Sizing) -> Option<Queue> {
     let divisor = count("divisor", linux.divisor);
     if !divisor.is_power_of_two() {
         let message = format!("expected a power of two, got {divisor}; try 1024");
-        table.refuse("divisor", message);
-        return None;
+        return table.wrong("divisor", message);
     }
     let flows = count("flows", linux.flows);
     if flows > MAX_SFQ_FLOWS {
         let message = format!("expected at most {MAX_SFQ_FLOWS} for SFQ, got {flows}; try 128");
-        table.refuse("flows", message);
-        return None;
+        return table.wrong("flows", message);
     }
     discipline(QdiscConfig::Sfq(SfqConfig {
         limit_packets: saturated(read_packets(table, u64::from(linux.limit_packets), sizing)?),
@@ -81,8 +59,7 @@ fn saturated(count: u64) -> u32 {
 fn read_perturb(table: &Table) -> Option<Option<Duration>> {
     let perturb = table.read::<Duration>("perturb");
     if perturb.is_some_and(|period| period.as_millis() == 0) {
-        table.refuse("perturb", "expected at least 1 ms; try \"10 s\"");
-        return None;
+        return table.wrong("perturb", "expected at least 1 ms; try \"10 s\"");
     }
     Some(perturb)
 }

@@ -7,40 +7,20 @@ use super::discipline;
 use super::limits::{Sizing, read_limit, size};
 use super::nested::{drop_tail, read_inner};
 use crate::Queue;
-use crate::keys::{Absent, Key, Kind, key};
+use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{LimitText, Table};
 
 /// The keys that only these have, but for `queue`.
-pub(super) static KEYS: &[Key] = &[
-    key(
-        "rate",
-        Kind::Rate,
-        Absent::Explained,
-        r#""5 Mbit/s""#,
-        "TBF, policer: the rate in the long run; it has to be written.",
-    ),
-    key(
-        "burst",
-        Kind::Size,
-        Absent::Explained,
-        r#""15 kB""#,
-        "TBF, policer: bytes, frame overhead included, that may pass at once after a rest; it has to be written.",
-    ),
-    key(
-        "peak_rate",
-        Kind::Rate,
-        Absent::Explained,
-        r#""8 Mbit/s""#,
-        "TBF, policer: the rate within a burst; without it, that of the link.",
-    ),
-    key(
-        "mtu",
-        Kind::Size,
-        Absent::Explained,
-        r#""1514 bytes""#,
-        "TBF, policer: bytes that may pass at once at peak_rate; one full packet, frame overhead included, unless written.",
-    ),
-];
+pub(super) static KEYS: &[Key] = keys! {
+    "rate": Kind::Rate, Absent::Explained, r#""5 Mbit/s""# =>
+        "TBF, policer: the rate in the long run; it has to be written.";
+    "burst": Kind::Size, Absent::Explained, r#""15 kB""# =>
+        "TBF, policer: bytes, frame overhead included, that may pass at once after a rest; it has to be written.";
+    "peak_rate": Kind::Rate, Absent::Explained, r#""8 Mbit/s""# =>
+        "TBF, policer: the rate within a burst; without it, that of the link.";
+    "mtu": Kind::Size, Absent::Explained, r#""1514 bytes""# =>
+        "TBF, policer: bytes that may pass at once at peak_rate; one full packet, frame overhead included, unless written.";
+};
 
 /// What a shaper and a policer have in common.
 struct Bucket {
@@ -56,13 +36,11 @@ fn read_bucket(table: &Table, sizing: &Sizing) -> Option<Bucket> {
     let peak = match table.read::<Rate>("peak_rate") {
         Some(peak) if peak <= rate => {
             let message = format!("{peak} is not more than rate, {rate}; raise it or remove it");
-            table.refuse("peak_rate", message);
-            return None;
+            return table.wrong("peak_rate", message);
         }
         None if table.has("peak_rate") => return None,
         None if table.has("mtu") => {
-            table.refuse("mtu", "belongs to peak_rate; write that too or remove it");
-            return None;
+            return table.wrong("mtu", "belongs to peak_rate; write that too or remove it");
         }
         None => None,
         Some(rate) => {
@@ -80,8 +58,7 @@ fn holds_a_packet(table: &Table, name: &str, bytes: u64, sizing: &Sizing) -> Opt
             "{bytes} bytes are less than one packet of {frame} bytes, so none would pass; \
              try \"{frame} bytes\" or more"
         );
-        table.refuse(name, message);
-        return None;
+        return table.wrong(name, message);
     }
     Some(Bytes::new(bytes))
 }
