@@ -9,7 +9,7 @@ use fairway_tcp::{DelayedAck, EcnMode, Stack};
 use crate::case::{Load, Stream};
 use crate::describe::loss_of;
 use crate::network::Network;
-use crate::refusal::{Refusal, key_of};
+use crate::refusal::Refusal;
 
 /// IPv4 (RFC 791) and TCP (RFC 9293, section 3.1) headers without options.
 const HEADERS: f64 = 40.0;
@@ -34,23 +34,23 @@ pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
         match &application.workload {
             Workload::Striped(striping) if striping.program.is_some() => {
                 let what = "a program decides what its connections do";
-                refuse(Refusal::new(key_of(first, "program"), what));
+                refuse(Refusal::new(first.path("program"), what));
             }
             Workload::Striped(_) => {}
             _ => {
                 let what = format!("no model knows what an application of kind \"{kind}\" writes");
-                refuse(Refusal::new(key_of(first, "kind"), what));
+                refuse(Refusal::new(first.path("kind"), what));
             }
         }
     }
     for flow in &experiment.flows {
         // Of a request and its answer, the kind has been refused already.
         if flow.both_ways && flow.application.is_none() {
-            refuse(Refusal::new(key_of(flow, "both_ways"), "models know data one direction alone"));
+            refuse(Refusal::new(flow.path("both_ways"), "models know data one direction alone"));
         }
         if let Some(reading) = flow.reading {
             let what = "no model knows an application that reads slowly";
-            refuse(Refusal::new(key_of(flow, reading.key()), what));
+            refuse(Refusal::new(flow.path(reading.key()), what));
         }
     }
     if experiment.flows.is_empty() && experiment.datagrams.is_empty() {
@@ -103,7 +103,7 @@ fn stream(
     };
     Stream {
         place,
-        path: key_of(flow, ""),
+        path: flow.path(""),
         cc: flow.cc.name.clone(),
         parameters: flow.cc.params.clone(),
         payload_bytes,

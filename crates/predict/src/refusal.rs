@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use fairway_spec::Flow;
-
 /// Refusals listed before the rest is only counted: nobody reads more at a time.
 const LISTED: usize = 20;
 
@@ -58,13 +56,3 @@ impl fmt::Display for Refusals {
 }
 
 impl std::error::Error for Refusals {}
-
-/// The path of a key of a flow: by its id, or its index where it has none; copies have their flow's.
-pub(crate) fn key_of(flow: &Flow, key: &str) -> String {
-    let id = flow.id.split('/').next().unwrap_or(&flow.id);
-    let name = match id.rsplit_once('#') {
-        Some((cc, index)) if flow.cc.name.ends_with(cc) => index,
-        _ => id,
-    };
-    format!("flow.{name}.{key}")
-}

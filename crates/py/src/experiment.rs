@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, CongestionControl, Foreign, Init, Selection, Variant};
 use fairway_spec::{
-    ExperimentErrors, Plan, Resolved, Until, from_document_with, plan_changed, plan_document,
-    resolve,
+    ExperimentErrors, Plan, Resolved, Until, from_document_with, plan_document, plan_with, resolve,
 };
 use fairway_units::{Duration, Rate};
 use pyo3::IntoPyObjectExt;
@@ -198,7 +197,7 @@ pub(crate) fn plan<'py>(
     };
     let planned = with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
         match text {
-            Some(text) => plan_changed(&text, source, &changes, catalogue),
+            Some(text) => plan_with(&text, source, &changes, catalogue),
             None => plan_document(document, source, &changes, catalogue),
         }
         .map_err(experiment_error)

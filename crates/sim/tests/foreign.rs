@@ -100,10 +100,10 @@ fn a_sweep_may_hold_both() {
         [sweep]
         "flow.0.cc" = ["reno", "lab:my.Reno"]
         "#;
-    let plan = plan_with(text, "test.toml", &lab()).unwrap();
+    let plan = plan_with(text, "test.toml", &[], &lab()).unwrap();
     let named: Vec<_> = plan.points.iter().map(|point| &point.document["flow"][0]["cc"]).collect();
     assert_eq!(named, ["reno", "lab:my.Reno"]);
     let wrong = text.replace("lab:my.Reno", "lab:Other");
-    let refused = plan_with(&wrong, "test.toml", &lab()).unwrap_err().to_string();
+    let refused = plan_with(&wrong, "test.toml", &[], &lab()).unwrap_err().to_string();
     assert!(refused.ends_with("(where the sweep has flow.0.cc = \"lab:Other\")"), "{refused}");
 }

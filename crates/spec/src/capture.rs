@@ -25,7 +25,7 @@ pub(super) static CAPTURE: Section = Section::plain("[capture]", &[KEYS]);
 
 static KEYS: &[Key] = keys! {
     "at": Kind::Places, Otherwise(r#""nothing""#), r#"["s0", "bottleneck"]"# =>
-        "Where packets are captured: \"nothing\" is, or packets at the \"hosts\", at both ends of all \"links\", at \"everything\", or at places by name. A host is \"s0\", a link \"bottleneck\", one end of it \"bottleneck@left\".";
+        "Where packets are captured: \"nothing\", at the \"hosts\", at both ends of all \"links\", at \"everything\", or at places by name. A host is \"s0\", a link \"bottleneck\", one end of it \"bottleneck@left\".";
     "files": Kind::Choice { thing: "arrangement of files", names: file_names },
         Otherwise(r#""each""#), r#""one""# =>
         "One file for each place, or one for all with an interface for each.";
@@ -33,7 +33,7 @@ static KEYS: &[Key] = keys! {
         Otherwise(r#""pcapng""#), r#""pcap""# =>
         "pcapng, which says what was dropped and lost, or pcap for older programs. Both have nanoseconds.";
     "snap": Kind::SizeOr(HEADERS), Otherwise(r#""headers""#), r#""200 bytes""# =>
-        "Most bytes kept of each packet from its Ethernet header on; payloads are zeros.";
+        "Most bytes recorded of each packet, from its Ethernet header on; payloads are zeros.";
 };
 
 /// Which packets are captured, and how.

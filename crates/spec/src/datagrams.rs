@@ -30,24 +30,24 @@ const MAX_SHAPE: f64 = 100.0;
 /// The keys that only datagram flows have.
 pub(super) static KEYS: &[Key] = keys! {
     "rate": Kind::Rate, Absent::Explained, r#""1 Mbit/s""# =>
-        "Of kind \"cbr\", \"vbr\", \"poisson\" and \"onoff\", which need it: the mean rate of payload, headers not counted, as iperf's -b has it; of \"onoff\" the rate while it is on.";
+        "Of kind \"cbr\", \"vbr\", \"poisson\" and \"onoff\", required: the mean rate of payload without headers, like iperf's -b; of \"onoff\" the rate while it is on.";
     "packet": Kind::Size, Absent::Default(r#""1498 bytes""#), r#""1000 bytes""# =>
         "Of a datagram flow: size of its IP packets, 20 bytes of IP header and 8 of UDP's included; unless written, iperf's 1470 of payload.";
     "start_jitter": Kind::Duration, Absent::Explained, r#""10 ms""# =>
         "Of a datagram flow: a random time up to this is added to its start. Without it, up to one gap between packets for each copy where count is written, so that copies are not in step, and none elsewhere.";
     "rate_deviation": Kind::Rate, Absent::Explained, r#""500 kbit/s""# =>
-        "Of kind \"vbr\", which needs it: standard deviation of the rate, which is drawn from a log-normal distribution; at most the rate.";
+        "Of kind \"vbr\", required: standard deviation of the rate, which is drawn from a log-normal distribution; at most the rate.";
     "rate_period": Kind::Duration, Absent::Default(r#""40 ms""#), r#""40 ms""# =>
-        "Of kind \"vbr\": how long each rate holds; unless written, a frame of a film.";
+        "Of kind \"vbr\": how long each rate holds; by default a video frame.";
     "on_time": Kind::Duration, Absent::Default(r#""500 ms""#), r#""500 ms""# =>
-        "Of kind \"onoff\": mean length of the periods with packets; unless written as in ns-2.";
+        "Of kind \"onoff\": mean length of the periods with packets; by default as in ns-2.";
     "off_time": Kind::Duration, Absent::Default(r#""500 ms""#), r#""500 ms""# =>
-        "Of kind \"onoff\": mean length of the periods without packets; unless written as in ns-2.";
+        "Of kind \"onoff\": mean length of the periods without packets; by default as in ns-2.";
     "periods": Kind::Choice { thing: "distribution of periods", names: || vec!["exponential", "pareto"] },
         Absent::Default(r#""exponential""#), r#""pareto""# =>
         "Of kind \"onoff\": how the lengths of periods are distributed. Many flows with Pareto periods make self-similar traffic (Willinger et al. 1997).";
     "pareto_shape": Kind::Number { min: 1.0, max: MAX_SHAPE }, Absent::Default("1.5"), "1.5" =>
-        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite; unless written as in ns-2.";
+        "Of periods = \"pareto\": shape of the distribution, above 1; below 2 the variance is infinite; by default as in ns-2.";
 };
 
 /// Whether datagram flows have this key.
@@ -107,6 +107,11 @@ pub struct DatagramFlow {
 }
 
 impl DatagramFlow {
+    /// The path of one of its keys, by its id or else its index; copies have their flow's.
+    pub fn path(&self, key: &str) -> String {
+        super::path_of_flow(&self.id, |_| true, key)
+    }
+
     /// When the `index`-th of all datagram flows starts, its jitter drawn. What is random of a flow goes
     /// by its number, not by its name, as with connections.
     pub fn jittered_start(&self, seed: u64, index: usize) -> Time {

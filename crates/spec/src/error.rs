@@ -22,6 +22,28 @@ pub struct ExperimentErrors {
     pub errors: Vec<ExperimentError>,
 }
 
+impl ExperimentErrors {
+    /// The first of these errors and how many more there are, unless there is none.
+    ///
+    /// # Errors
+    /// If there are any.
+    pub fn unless_none(mut errors: Vec<ExperimentError>) -> Result<(), Self> {
+        if errors.len() > LISTED {
+            let further = errors.len() - LISTED;
+            errors.truncate(LISTED);
+            errors.push(unlisted(further));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(ExperimentErrors { source: None, errors }) }
+    }
+}
+
+fn unlisted(count: usize) -> ExperimentError {
+    ExperimentError {
+        path: "experiment".to_owned(),
+        message: format!("{count} further errors are not listed"),
+    }
+}
+
 impl std::error::Error for ExperimentErrors {}
 
 impl fmt::Display for ExperimentErrors {
@@ -79,12 +101,9 @@ impl Report {
     /// The value, if nothing was wrong and there is one.
     pub(super) fn finish<T>(self, value: Option<T>) -> Result<T, Vec<ExperimentError>> {
         let mut errors = self.errors.into_inner();
-        let unlisted = self.unlisted.into_inner();
-        if unlisted > 0 {
-            errors.push(ExperimentError {
-                path: "experiment".to_owned(),
-                message: format!("{unlisted} further errors are not listed"),
-            });
+        let further = self.unlisted.into_inner();
+        if further > 0 {
+            errors.push(unlisted(further));
         }
         match value {
             Some(value) if errors.is_empty() => Ok(value),

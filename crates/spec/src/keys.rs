@@ -181,7 +181,7 @@ pub(super) static EXPERIMENT: Section = Section {
     name: "an experiment",
     groups: &[keys! {
         "title": Kind::Text, Explained, r#""Two flows, one link""# =>
-            "What a reader is told it is; without it, the name of the file.";
+            "Title of results; by default the name of the file.";
         "duration": Kind::Duration, Required, r#""100 s""# => "Simulated time of the run.";
         "seed": Kind::Count { min: 0, max: u64::MAX }, Default("1"), "7" =>
             "Seed of every random stream; equal seeds give equal runs.";
@@ -197,9 +197,9 @@ pub(super) static EXPERIMENT: Section = Section {
         "capture": Kind::Table(&capture::CAPTURE), Explained, r#"{"at": "hosts"}"# =>
             "Which packets are written to files that Wireshark reads; without it, none.";
         "linux": Kind::Table(&LINUX), Explained, r#"{"sysctl": {"net.ipv4.tcp_ecn": 1}}"# =>
-            "What a real Linux kernel is told besides; the simulator ignores it.";
+            "Further settings of a real Linux kernel; the simulator ignores them.";
         "sweep": Kind::Sweep, Explained, r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"# =>
-            "Paths of keys with the values each takes in turn, every combination once; `list`, `random` and `latin_hypercube` have paths that change together; `repetitions` repeats each combination with other seeds, or until an interval is narrow enough.";
+            "Paths of keys with the values that each takes; every combination is run once. Under `list`, `random` and `latin_hypercube`, paths change together. `repetitions` repeats each combination with other seeds, a number of times or until an interval is narrow enough.";
     }],
     switches: &[],
     kinds: every_kind,
@@ -211,7 +211,7 @@ pub(super) static STACK: Section = Section {
     groups: &[keys! {
         "preset": Kind::Choice { thing: "stack", names: preset_names },
             Default(r#""linux-6.1""#), r#""rfc5681""# =>
-            "The named set of switches to begin with.";
+            "The named set of switches to start from.";
     }],
     switches: &[STACK_SWITCHES, SWITCHES],
     kinds: every_kind,
@@ -227,22 +227,22 @@ pub(super) static TOPOLOGY: Section = Section {
 
 static TOPOLOGY_KEYS: &[Key] = keys! {
     "kind": Kind::Choice { thing: "topology", names: topology::kinds }, Required, r#""dumbbell""# =>
-        "Its shape. Dumbbell: hosts on either side of one shared link. Chain: one row of links that all flows share. Parallel: links side by side between the routers \"left\" and \"right\". Parking lot: links in a row between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … and a user device \"ue0\", … at each. Graph: nodes and links as they are written. WLAN: stations \"sta0\", \"sta1\" and so on around an access point, and \"server\" behind it.";
+        "Its shape. Dumbbell: hosts on either side of one shared link. Chain: links in series that all flows share. Parallel: several links between the routers \"left\" and \"right\". Parking lot: links in series between the routers \"r0\", \"r1\" and so on. Star: hosts \"h0\", \"h1\" and so on around \"switch\". Fat tree: hosts \"h0\", \"h1\" and so on below edge, aggregation and core switches. LTE: \"server\", \"gateway\", base stations \"enb0\", … each with a user device \"ue0\", …. Graph: the nodes and links that are listed. WLAN: stations \"sta0\", \"sta1\" and so on around an access point, and \"server\" behind it.";
     "frame_overhead": Kind::Size, Default(r#""0 bytes""#), r#""38 bytes""# =>
         "Bytes added to every packet on every link: 14 for an Ethernet header, 38 with check sequence, preamble and gap.";
     "timing": Kind::Choice { thing: "timing", names: || vec!["exact", "ns3"] },
         Default(r#""exact""#), r#""ns3""# =>
-        "How transmissions are timed. Exact: to the nanosecond over any number of packets. ns3: as ns-3.29 does, where some take a nanosecond less, and a packet that arrives as a transmission ends comes before that.";
+        "How transmissions are timed. Exact: to the nanosecond over any number of packets. ns3: as in ns-3.29, where some take a nanosecond less, and a packet that arrives as a transmission ends is handled before the end.";
     "bottleneck": Kind::Table(&LINK), Explained, r#"{"rate": "10 Mbit/s", "delay": "25 ms"}"# =>
         "The shared link of a dumbbell.";
     "access": Kind::Table(&ACCESS), Explained, r#"{"rate": "1 Gbit/s", "delay": "1 ms"}"# =>
-        "Each host's own link in a dumbbell, a star or a fat tree; without it, in a dumbbell, hosts sit at the routers. In other kinds, a link for each end of each connection, in front of the node that it names.";
+        "Each host's own link in a dumbbell, a star or a fat tree; without it, the hosts of a dumbbell sit at the routers. In other kinds, a link for each end of each connection, between the host and the node that it names.";
     "link": Kind::List(&NAMED_LINK),
         Explained, r#"[{"id": "first", "rate": "1 Gbit/s", "delay": "45 ms"}]"# =>
-        "The links of a chain, from the sources to the sinks; the routes side by side; the hops of a parking lot; the links of a graph.";
+        "The links of a chain, from the sources to the sinks; the parallel routes; the hops of a parking lot; the links of a graph.";
     "multipath": Kind::Choice { thing: "choice of routes", names: multipath_names },
         Default(r#""hash""#), r#""in-turn""# =>
-        "Who goes which way where several are equally short. Hash: each direction of each connection keeps to one, drawn at random. In turn: the connections between two nodes take one after the other. Packet: packets take one after the other.";
+        "How traffic is spread over equally short routes. Hash: each direction of each connection takes one, drawn at random. In turn: the connections between two nodes take the routes in turn. Packet: packets take the routes in turn.";
     "hosts": Kind::Count { min: 2, max: 1000 }, Explained, "9" => "Hosts of a star.";
     "arity": Kind::Count { min: 2, max: 16 }, Explained, "4" =>
         "Ports of each switch of a fat tree, an even number k: it has k^3/4 hosts (Al-Fares, Loukissas, Vahdat 2008).";
@@ -260,7 +260,7 @@ static TOPOLOGY_KEYS: &[Key] = keys! {
 
 static LINK_KEYS: &[Key] = keys! {
     "rate": Kind::Rate, Explained, r#""10 Mbit/s""# =>
-        "Serialisation rate, \"unlimited\" for none. It has to be written, unless trace is.";
+        "Serialisation rate, or \"unlimited\". Required unless trace is set.";
     "delay": Kind::Duration, Required, r#""25 ms""# => "Propagation delay in one direction.";
     "queue": Kind::Table(&QUEUE), Explained, r#"{"kind": "droptail", "limit": "42 packets"}"# =>
         "The queue in front of the link, one in each direction; without it, drop-tail.";
@@ -276,7 +276,7 @@ pub(super) static REVERSE: Section = Section {
             "delay": Kind::Duration, Explained, r#""40 ms""# =>
                 "Propagation delay towards the sources; without it, the link's.";
             "queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "20 packets"}"# =>
-                "The queue towards the sources; without it, one like the link's, a limit in time or bdp reckoned with its own rate.";
+                "The queue towards the sources; without it, one like the link's, with a limit in time or bdp computed from its own rate.";
         },
         REVERSE_WIRE,
         LINK_OVER_TIME,
@@ -287,7 +287,7 @@ pub(super) static REVERSE: Section = Section {
 
 static DUPLEX_KEYS: &[Key] = keys! {
     "reverse": Kind::Table(&REVERSE), Explained, r#"{"rate": "1 Mbit/s"}"# =>
-        "What is different in the direction towards the sources; without it, nothing.";
+        "What differs in the direction towards the sources.";
 };
 
 /// A link of a dumbbell.
@@ -309,7 +309,7 @@ pub(super) static ACCESS: Section = Section {
         keys! {
             "side": Kind::Choice { thing: "side", names: || vec!["both", "sources", "sinks"] },
                 Default(r#""both""#), r#""sources""# =>
-                "Dumbbell: which hosts have such a link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.";
+                "Dumbbell: which hosts have an access link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.";
         },
     ],
     switches: &[],
@@ -322,7 +322,7 @@ pub(super) static NAMED_LINK: Section = Section {
     groups: &[
         keys! {
             "id": Kind::Text, Explained, r#""first""# =>
-                "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index where routes are side by side, else the names of its nodes.";
+                "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index for parallel routes, else the names of its nodes.";
         },
         LINK_KEYS,
         LINK_WIRE,
@@ -330,10 +330,10 @@ pub(super) static NAMED_LINK: Section = Section {
         DUPLEX_KEYS,
         keys! {
             "from": Kind::Text, Explained, r#""a""# =>
-                "Graph: the node at its beginning; nodes are there when a link names them.";
+                "Graph: the node at its beginning; a node exists once a link names it.";
             "to": Kind::Text, Explained, r#""b""# => "Graph: the node at its end.";
             "metric": Kind::Count { min: 1, max: 65_535 }, Default("1"), "10" =>
-                "Graph: what it adds to the length of a route, of which the shortest is taken.";
+                "Graph: its contribution to the length of a route; the shortest route is taken.";
         },
     ],
     switches: &[],
@@ -349,44 +349,44 @@ pub(super) static FLOW: Section = Section {
                 "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.";
             "kind": Kind::Choice { thing: "traffic", names: traffic_kinds },
                 Default(r#""bulk""#), r#""bulk""# =>
-                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: packets at a constant rate, at a rate that varies, after exponential gaps, and at a constant rate in periods with pauses between them.";
+                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: at a constant rate, at a varying rate, with exponential gaps, and at a constant rate in periods with pauses between them.";
             "cc": Kind::Algorithm, Explained, r#""reno""# =>
-                "Congestion-control algorithm, which a TCP flow needs: one of Fairway's, or \"python:module.Class\" for a class of your own.";
+                "Congestion-control algorithm, required for TCP: one of Fairway's, or \"python:module.Class\" for a class of your own.";
             "cc_variant": Kind::Choice { thing: "variant", names: variant_names },
                 Explained, r#""paper""# =>
-                "Whose version of the algorithm; without it, the stack's choice.";
+                "Version of the algorithm; by default the stack's choice.";
             "cc_params": Kind::Numbers, Explained, "{}" =>
                 "Parameters of the algorithm that differ from its defaults.";
             "start": Kind::Duration, Default(r#""0 s""#), r#""1 s""# =>
-                "When it opens its connection, or begins to send datagrams.";
+                "When it opens its connection or starts to send datagrams.";
             "stop": Kind::Duration, Explained, r#""50 s""# =>
                 "When its application stops writing or sending; without it, never.";
             "bytes": Kind::Size, Explained, r#""100 MB""# =>
-                "Size of the transfer, payload alone; without it, endless.";
+                "Size of the transfer in payload; without it, the transfer does not end.";
             "app_rate": Kind::Rate, Explained, r#""2 Mbit/s""# =>
-                "Rate at which the application writes; while the buffers of both ends are full it waits, and then catches up. Without it, as fast as it can.";
+                "Rate at which the application writes. While the buffers of both ends are full it waits, then catches up. Without it, it writes as fast as it can.";
             "both_ways": Kind::Switch, Default("false"), "true" =>
-                "Whether the application at the sink sends too, on the same connection: as much, at the same rate, until the same stop. Its data are flow \"id/reverse\" in results.";
+                "Whether the application at the sink also sends on the same connection: the same amount at the same rate until the same stop. Results list it as flow \"id/reverse\".";
             "read_rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
                 "Rate at which the receiving application reads, a segment's worth at a time; without it, everything at once.";
             "read_interval": Kind::Duration, Explained, r#""100 ms""# =>
-                "Pause of the receiving application after each read, instead of read_rate. A read waits until something has arrived and takes all that is there, or read_size of it.";
+                "Pause of the receiving application after each read, instead of read_rate. A read waits for data and takes all of it, or at most read_size.";
             "read_size": Kind::Size, Explained, r#""64 KiB""# =>
-                "With read_interval: most that one read takes, the buffer of the receiving application; without it, everything.";
+                "With read_interval: the most that one read takes (the receiving application's buffer); without it, everything.";
             "count": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Explained, "5" =>
                 "Copies of the flow, named id/0, id/1 and so on.";
             "stagger": Kind::Duration, Explained, r#""100 ms""# =>
                 "Time between the starts of two copies; without it, all start at once.";
             "application": Kind::Text, Explained, r#""backup""# =>
-                "Name of the application that its connection belongs to. Connections of one application, copies included, know each other's windows and round-trip times, if their algorithm couples connections; without a name, a connection knows itself alone.";
+                "Name of the application that its connection belongs to. If their algorithm couples connections, those of one application, copies included, share windows and round-trip times; without a name, a connection is on its own.";
             "from": Kind::Text, Explained, r#""s0""# =>
-                "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has hosts of its own. In a graph, the name of a node.";
+                "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has its own hosts. In a graph, the name of a node.";
             "to": Kind::Text, Explained, r#""d0""# => "Name of its sink host, with `from`.";
             "direction": Kind::Choice { thing: "direction", names: || vec!["forward", "reverse"] },
                 Explained, r#""reverse""# =>
-                "In a dumbbell or a chain, whether it goes from left to right, or back. Without it, forward, unless an earlier flow has its source on the right or its sink on the left.";
+                "In a dumbbell or a chain, whether it goes from left to right (forward) or back. Forward by default, unless an earlier flow has its source on the right or its sink on the left.";
             "precedence": Kind::Count { min: 0, max: 7 }, Default("0"), "5" =>
-                "What a queue with strict priorities goes by, in every packet of the flow: the upper three bits of the DS field (RFC 2474).";
+                "Precedence of its packets for strict-priority queues: the upper three bits of the DS field (RFC 2474).";
             "linux_socket": Kind::SocketOptions, Explained, r#"{"TCP_NODELAY": 1}"# =>
                 "Integer socket options by name, set at both ends before the connection opens; the simulator ignores them.";
         },
@@ -403,11 +403,11 @@ pub(super) static MEASURE: Section = Section {
     name: "the measurement",
     groups: &[keys! {
         "window": Kind::Window, Explained, r#"["10 s", "50 s"]"# =>
-            "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out what MSER-5 finds to be warm-up, of all runs that are compared.";
+            "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out the warm-up that MSER-5 finds, the longest of all runs that are compared.";
         "sample": Kind::Duration, Default(r#""100 ms""#), r#""1 s""# =>
-            "Period of the time series. Of a run shorter than a second, the default is a tenth of it.";
+            "Period of the time series. For runs shorter than a second, the default is a tenth of the run.";
         "losses": Kind::Switch, Default("false"), "true" =>
-            "Whether the simulator keeps every loss by itself, for losses.parquet and the metrics that are made of it.";
+            "Whether the simulator records every single loss, for losses.parquet and the metrics based on it.";
     }],
     switches: &[],
     kinds: every_kind,
@@ -418,7 +418,7 @@ pub(super) static LINUX: Section = Section {
     name: "[linux]",
     groups: &[keys! {
         "sysctl": Kind::Settings, Explained, r#"{"net.ipv4.tcp_no_metrics_save": 0}"# =>
-            "Sysctls of the network by name, set at every host and router after those that follow from the stack; the simulator ignores them.";
+            "Network sysctls by name, set at every host and router after those that follow from the stack; the simulator ignores them.";
         "module": Kind::Settings, Explained, r#"{"tcp_cubic.hystart": 0}"# =>
             "Parameters of the kernel's congestion controls and queue disciplines by module and name; the simulator ignores them.";
         "memory": Kind::Size, Default(r#""1 GiB""#), r#""4 GiB""# =>

@@ -53,7 +53,7 @@ pub use fairway_net::Limit;
 pub use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
 pub use keys::MAX_CONNECTIONS;
 pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
-pub use plan::{Plan, Point, plan, plan_changed, plan_document, plan_with};
+pub use plan::{Plan, Point, plan, plan_document, plan_with};
 pub use program::Program;
 pub use queues::Path;
 pub use repetitions::Until;
@@ -347,6 +347,21 @@ pub struct Flow {
     pub reading: Option<Reading>,
     /// Socket options by name, for a real Linux kernel.
     pub linux_socket: Vec<(String, i32)>,
+}
+
+impl Flow {
+    /// The path of one of its keys, by its id or else its index; copies have their flow's.
+    pub fn path(&self, key: &str) -> String {
+        path_of_flow(&self.id, |kind| self.cc.name.ends_with(kind), key)
+    }
+}
+
+/// The path of a key of the `[[flow]]` that results name `id`. One without an id is named after its
+/// kind, "#" and its index.
+pub(crate) fn path_of_flow(id: &str, is_kind: impl Fn(&str) -> bool, key: &str) -> String {
+    let id = id.split('/').next().unwrap_or(id);
+    let index = id.rsplit_once('#').filter(|(kind, _)| is_kind(kind)).map(|(_, index)| index);
+    format!("flow.{}.{key}", index.unwrap_or(id))
 }
 
 /// How a receiving application reads that does not take everything at once.

@@ -44,26 +44,15 @@ pub struct Point {
 /// [`ExperimentErrors`]: the line and column of what is not TOML, or everything that is wrong
 /// with the sweep, or with the first of its points that is wrong.
 pub fn plan(text: &str, source: &str) -> Result<Plan, ExperimentErrors> {
-    plan_with(text, source, &Catalogue::default())
+    plan_with(text, source, &[], &Catalogue::default())
 }
 
-/// As [`plan`], where flows may name the algorithms of `catalogue`.
-///
-/// # Errors
-/// The same.
-pub fn plan_with(
-    text: &str,
-    source: &str,
-    catalogue: &Catalogue,
-) -> Result<Plan, ExperimentErrors> {
-    plan_changed(text, source, &[], catalogue)
-}
-
-/// As [`plan_with`], with values set first, in their order: path and value.
+/// As [`plan`], with values set first, each at its path, where flows may name the algorithms of
+/// `catalogue`.
 ///
 /// # Errors
 /// The same, or a path leads nowhere.
-pub fn plan_changed(
+pub fn plan_with(
     text: &str,
     source: &str,
     changes: &[(String, Value)],
@@ -76,7 +65,7 @@ pub fn plan_changed(
     plan_document(Value::Object(document), source, changes, catalogue)
 }
 
-/// As [`plan_changed`], of the content of a file.
+/// As [`plan_with`], of the content of a file.
 ///
 /// # Errors
 /// The same.

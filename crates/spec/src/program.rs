@@ -111,7 +111,7 @@ impl Experiment {
         let chooses = |workload: &Workload| matches!(workload, Workload::Striped(striping) if striping.program.is_some_and(|program| program.auto));
         let chosen = self.applications.iter().filter(|application| chooses(&application.workload));
         let error = |id: &str| ExperimentError {
-            path: format!("flow.{}.connections", id.split('/').next().unwrap_or(id)),
+            path: super::path_of_flow(id, |_| false, "connections"),
             message: format!(
                 "\"{AUTO}\": the simulator runs no program that chooses; write a number, or use \
                  --backend linux"

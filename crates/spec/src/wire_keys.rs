@@ -101,16 +101,16 @@ pub(super) static LINK_OVER_TIME: &[Key] = keys! {
     "change": Kind::List(&CHANGE), Explained, r#"[{"at": "10 s", "rate": "5 Mbit/s"}]"# =>
         "Changes of rate and delay at given times, in their order: steps, ramps, outages, handovers.";
     "change_period": Kind::Duration, Explained, r#""60 s""# =>
-        "After how long the changes begin anew, with the link's first rate and delay; without it, never.";
+        "Period after which the changes start again, from the link's first rate and delay; without it, never.";
     "change_keeps_order": Kind::Switch, Default("true"), "false" =>
         "Whether a packet waits for those before it that had a longer delay, so that none overtakes when the delay shrinks.";
     "on_off": Kind::Table(&ON_OFF), Explained, r#"{"on": "2 s", "off": "500 ms"}"# =>
-        "The link is up and down by turns.";
+        "The link alternates between up and down.";
     "state": Kind::List(&STATE),
         Explained, r#"[{"id": "only", "rate": "1 Mbit/s", "holding": "1 s", "next": {"only": 1}}]"# =>
-        "The rate follows a Markov chain with these states, which begins in the first; rate stands for it where queues are sized.";
+        "The rate follows a Markov chain of these states, starting in the first; queues are sized by rate.";
     "trace": Kind::Text, Explained, r#""opportunities 1 2x3""# =>
-        "Instead of a rate, a packet-delivery trace of Mahimahi: the name of its file, or \"opportunities\" and after how many milliseconds each next one comes, 2x3 for three that come after 2 ms. Each is for 1504 bytes; after the last the trace begins again.";
+        "Instead of a rate, a packet-delivery trace of Mahimahi: its file name, or \"opportunities\" with the milliseconds before each, 2x3 for three with 2 ms before each. Each delivers 1504 bytes; the trace repeats.";
 };
 
 static LOSS_KEYS: &[Key] = &[
@@ -244,7 +244,7 @@ static LOSS_KEYS: &[Key] = &[
 /// One sequence is for both directions, so that a link has it, and not one direction of it.
 static REPLAY_KEYS: &[Key] = keys! {
     "replay": Kind::Choice { thing: "replay", names: || vec!["ns3"] }, Explained, r#""ns3""# =>
-        "Bernoulli: draws the random numbers of ns-3, one for each packet of both directions in the order of their arrival, so that the packets are lost that ns-3's RateErrorModel loses. Without it, numbers of the experiment's seed.";
+        "Bernoulli: draws the random numbers of ns-3, one for each packet of both directions in the order of their arrival, so that the packets are lost that ns-3's RateErrorModel loses. Without it, they follow from the experiment's seed.";
     "seed": Kind::Count { min: 1, max: Ns3Loss::MAX_SEED }, Default("1"), "1" =>
         "Replay: ns-3's RngSeed.";
     "run": Kind::Count { min: 0, max: u64::MAX }, Explained, "2" =>
@@ -281,7 +281,7 @@ static DUPLICATION_ONE_WAY: Section = Section::plain("duplication", &[DUPLICATIO
 static REORDERING_KEYS: &[Key] = keys! {
     "kind": Kind::Choice { thing: "reordering", names: || vec!["late", "early"] },
         Default(r#""late""#), r#""early""# =>
-        "Late: some packets take longer by delay, and are overtaken. Early: all but some do, and those overtake, as NetEm has it.";
+        "Late: some packets are delayed further and are overtaken. Early: all but some are delayed, and those overtake, as in NetEm.";
     "probability": PROBABILITY, Required, "0.01" => "Probability of those packets.";
     "delay": Kind::Duration, Required, r#""10 ms""# => "How much longer.";
     "gap": Kind::Count { min: 1, max: u32::MAX as u64 }, Default("1"), "5" =>

@@ -56,7 +56,7 @@ pub(super) const KEYS: &[Key] = keys! {
     "queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "50 packets"}"# =>
         "The interface queue of each node of a WLAN; without it, drop-tail with 1000 packets, as in Linux. Times and bandwidth-delay products are at the rate of data frames.";
     "ap_queue": Kind::Table(&QUEUE), Explained, r#"{"limit": "100 packets"}"# =>
-        "The interface queue of a WLAN's access point, where that is another.";
+        "The interface queue of a WLAN's access point, if it differs.";
     "station": Kind::List(&STATIONS), Explained, r#"[{"id": "sta0", "rate": "1 Mbit/s"}]"# =>
         "Stations of a WLAN that differ from the others.";
 };
@@ -80,9 +80,9 @@ pub(super) static STATIONS: Section = Section {
         "rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
             "Rate of data frames from it and to it; without it, that of the cell.";
         "frame_error_rate": Kind::Number { min: 0.0, max: 1.0 }, Default("0.0"), "0.1" =>
-            "Probability that a data frame from it or to it cannot be read, besides collisions.";
+            "Probability that a data frame from or to it is corrupted, apart from collisions.";
         "control_error_rate": Kind::Number { min: 0.0, max: 1.0 }, Default("0.0"), "0.01" =>
-            "The same of RTS, CTS and ACK.";
+            "The same for RTS, CTS and ACK.";
     }],
     switches: &[],
     kinds: super::keys::every_kind,

@@ -20,29 +20,29 @@ pub(super) const KINDS: [&str; 9] =
 /// Keys of flows whose application does more than to write to one connection.
 pub(super) static KEYS: &[Key] = keys! {
     "connections": Kind::CountOrAuto { min: 1, max: MAX_CONNECTIONS }, Explained, "10" =>
-        "Connections to which the application deals its data in chunks, and behind which it puts them in order: connections id/0, id/1 and so on, and the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection, and nothing is dealt. \"auto\" leaves the number to the program.";
+        "Connections over which the application stripes its data in chunks, which the receiver reorders: connections id/0, id/1 and so on, with the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection. \"auto\" leaves the number to the program.";
     "chunk": Kind::Size, Explained, r#""64 KiB""# =>
-        "With connections: bytes that are dealt at a time; without it, 64 KiB, or bytes divided by connections where that is less.";
+        "With connections: bytes of a chunk; without it, 64 KiB, or bytes divided by connections where that is less.";
     "striping": Kind::Choice { thing: "striping", names: || vec!["static", "dynamic"] },
         Explained, r#""dynamic""# =>
-        "With connections: static deals every chunk beforehand, to one connection after the other, round and round; dynamic gives the next chunk to a connection of whose data less than a chunk waits to be sent. Static unless written, or unless a program makes the transfer.";
+        "With connections: static assigns chunks to connections beforehand, round robin; dynamic gives the next chunk to a connection with less than a chunk waiting to be sent. Static by default, unless a program makes the transfer.";
     "size": Kind::Distribution(&SIZES), Of(&[(&["telnet"], r#""1 bytes""#)]), r#""20 kB""# =>
-        "One for all or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", which need it: the size of a transfer, a file, an answer, an object, what each server sends. Of \"telnet\": of each write.";
+        "One value or a distribution. Of kind \"arrivals\", \"ftp\", \"request\", \"web\" and \"incast\", required: the size of a transfer, a file, a response, an object, or what each server sends. Of \"telnet\": of each write.";
     "flow_rate": Kind::Number { min: 0.0, max: 1e9 }, Explained, "50" =>
-        "Of kind \"arrivals\": how many transfers begin in a second, on average. The times between them are exponential.";
+        "Of kind \"arrivals\": transfers started per second, on average, with exponential gaps.";
     "offered_load": Kind::Rate, Explained, r#""8 Mbit/s""# =>
-        "Of kind \"arrivals\", in place of flow_rate: payload that arrives on average; the mean size decides how many transfers begin in a second.";
+        "Of kind \"arrivals\", instead of flow_rate: payload offered on average; with the mean size it gives the transfers per second.";
     "transfers": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Of(&[(&["ftp"], "10")]), "10" =>
-        "How many transfers, writes, requests, pages, rounds or segments there are at the most; without it, as many as begin until stop or the end of the run.";
+        "Maximum number of transfers, writes, requests, pages, rounds or segments; without it, as many as start before stop or the end of the run.";
     "request": Kind::Distribution(&SIZES), Default(r#""300 bytes""#), r#""500 bytes""# =>
-        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request of the client, which is at the sink.";
+        "Of kind \"request\", \"web\", \"incast\" and \"video\": the size of each request; the client is at the sink.";
     "think": Kind::Distribution(&TIMES),
         Of(&[(&["telnet"], r#"{"distribution": "exponential", "mean": "1 s"}"#)]), r#""2 s""# =>
-        "One time for all or a distribution: between the end of a file, an answer, a page or a round and the beginning of the next, nothing unless written; of kind \"telnet\", between writes.";
+        "One time or a distribution: between the end of a file, response, page or round and the start of the next, zero by default; of kind \"telnet\", between writes.";
     "objects": Kind::Count { min: 1, max: 10_000 }, Default("10"), "30" =>
         "Of kind \"web\": objects of a page; the first is loaded before the others.";
     "servers": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Explained, "32" =>
-        "Of kind \"incast\", which needs it: servers that answer at once, each on a connection of its own, and each at a host of its own unless from and to are written.";
+        "Of kind \"incast\", required: servers that respond at once, each on its own connection, and each at its own host unless from and to are set.";
     "burst": Kind::Distribution(&TIMES),
         Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#), r#""500 ms""# =>
         "Of kind \"bursts\": how long it writes.";
@@ -50,17 +50,17 @@ pub(super) static KEYS: &[Key] = keys! {
         Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#), r#""500 ms""# =>
         "Of kind \"bursts\": how long it writes nothing.";
     "ladder": Kind::Rates, Explained, r#"["1 Mbit/s", "3 Mbit/s", "5 Mbit/s"]"# =>
-        "Of kind \"video\", which needs it: the rates in which each segment is to be had, ascending.";
+        "Of kind \"video\", required: the rates at which each segment is available, ascending.";
     "segment": Kind::Duration, Default(r#""4 s""#), r#""4 s""# =>
         "Of kind \"video\": length of a segment.";
     "buffer": Kind::Duration, Default(r#""240 s""#), r#""60 s""# =>
-        "Of kind \"video\": most that the client holds (Huang et al. 2014).";
+        "Of kind \"video\": the client's buffer (Huang et al. 2014).";
     "reservoir": Kind::Duration, Explained, r#""20 s""# =>
         "Of kind \"video\": with less than this in its buffer, the client asks for the lowest rate; without it, 90/240 of the buffer (Huang et al. 2014).";
     "cushion": Kind::Duration, Explained, r#""30 s""# =>
-        "Of kind \"video\": how much more than the reservoir there has to be for the highest rate; without it, 126/240 of the buffer (Huang et al. 2014).";
+        "Of kind \"video\": buffer above the reservoir that allows the highest rate; without it, 126/240 of the buffer (Huang et al. 2014).";
     "start_up": Kind::Duration, Explained, r#""4 s""# =>
-        "Of kind \"video\": with this much in its buffer the client begins to play, and plays on behind a stall; without it, one segment.";
+        "Of kind \"video\": the buffer at which the client starts to play, and resumes after a stall; without it, one segment.";
 };
 
 /// Keys of each kind that others have not.

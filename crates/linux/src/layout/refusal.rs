@@ -2,12 +2,9 @@
 
 use fairway_spec::{DatagramFlow, ExperimentError, ExperimentErrors, Flow};
 
-/// Errors listed before the rest is only counted: nobody reads more at a time.
-const LISTED: usize = 50;
-
 /// Collects refusals.
 pub(super) struct Refusals {
-    /// The name of each flow in paths.
+    /// The path of each flow.
     flows: Vec<String>,
     errors: Vec<ExperimentError>,
     /// Of the key of a flow or of the stack, the message, and the flows it is about.
@@ -17,7 +14,7 @@ pub(super) struct Refusals {
 impl Refusals {
     pub(super) fn new(flows: &[Flow]) -> Self {
         Refusals {
-            flows: flows.iter().map(name).collect(),
+            flows: flows.iter().map(|flow| flow.path("")).collect(),
             errors: Vec::new(),
             of_flows: Vec::new(),
         }
@@ -40,10 +37,7 @@ impl Refusals {
 
     /// Refuses a key of a flow of datagrams, once for all its copies.
     pub(super) fn refuse_datagrams(&mut self, flow: &DatagramFlow, key: &str, message: String) {
-        let id = flow.id.split('/').next().unwrap_or(&flow.id);
-        // One without an id is named after its kind, "#" and its index.
-        let name = id.rsplit_once('#').map_or(id, |(_, index)| index);
-        let path = format!("flow.{name}.{key}");
+        let path = flow.path(key);
         if self.errors.iter().all(|known| known.path != path) {
             self.errors.push(ExperimentError { path, message });
         }
@@ -63,31 +57,11 @@ impl Refusals {
                 continue;
             }
             let mut paths: Vec<_> =
-                flows.iter().map(|flow| format!("flow.{}.{key}", self.flows[*flow])).collect();
+                flows.iter().map(|flow| format!("{}{key}", self.flows[*flow])).collect();
             paths.dedup();
             let error = |path| ExperimentError { path, message: message.clone() };
             self.errors.extend(paths.into_iter().map(error));
         }
-        if self.errors.is_empty() {
-            return Ok(());
-        }
-        if self.errors.len() > LISTED {
-            let further = self.errors.len() - LISTED;
-            self.errors.truncate(LISTED);
-            self.errors.push(ExperimentError {
-                path: "experiment".to_owned(),
-                message: format!("{further} further errors are not listed"),
-            });
-        }
-        Err(ExperimentErrors { source: None, errors: self.errors })
-    }
-}
-
-/// The name of a flow in paths: its id, or its index where it has none; copies have their flow's.
-fn name(flow: &Flow) -> String {
-    let id = flow.id.split('/').next().unwrap_or(&flow.id);
-    match id.rsplit_once('#') {
-        Some((cc, index)) if flow.cc.name.ends_with(cc) => index.to_owned(),
-        _ => id.to_owned(),
+        ExperimentErrors::unless_none(self.errors)
     }
 }

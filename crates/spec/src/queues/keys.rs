@@ -55,7 +55,7 @@ static INNER_KIND: &[Key] = keys! {
 static COMMON: &[Key] = keys! {
     "limit": Kind::Limit,
         Absent::Of(&[(&["routeros-red"], r#""60 packets""#), (&["codel", "pie", "drr"], r#""1000 packets""#), (&["fq_codel", "cobalt", "fq_pie"], r#""10240 packets""#), (&["dualpi2"], r#""10000 packets""#), (&["sfq"], r#""127 packets""#)]), r#""42 packets""# =>
-        "What may wait or be in transmission: packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path). Unless written, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel and PIE, alone or for each flow, COBALT, DualPI2, SFQ and DRR count packets that wait, DRR those of each flow, and unless written as in Linux; a time or bdp is as many of the largest packet as fit, rounded down; \"routeros-red\" packets of mean_packet, as in RouterOS. TBF: a time is the longest wait for tokens. PRIO: unless written, 1000 packets for each band that has no queue of its own.";
+        "What may wait or be in transmission: packets, bytes, time at the link's rate, or bandwidth-delay products (rate of the slowest link times base round-trip time of the longest path). Unless written, \"1.0 bdp\" at the slowest link and \"unlimited\" at every other. CoDel and PIE, alone or for each flow, COBALT, DualPI2, SFQ and DRR count packets that wait, DRR those of each flow, and by default as in Linux; a time or bdp is as many of the largest packet as fit, rounded down; \"routeros-red\" packets of mean_packet, as in RouterOS. TBF: a time is the longest wait for tokens. PRIO: unless written, 1000 packets for each band that has no queue of its own.";
     "min_threshold": Kind::Packets,
         Absent::Of(&[(&["red"], r#""5 packets""#), (&["routeros-red"], r#""10 packets""#)]), r#""5 packets""# =>
         "RED: average queue below which nothing is dropped (Floyd 1997; RouterOS). With adaptive, the default follows from the rate.";
@@ -70,7 +70,7 @@ static COMMON: &[Key] = keys! {
         "RED: whether the probability rises to 1 between one and two max_threshold rather than jumping (Floyd 2000).";
     "ecn": Kind::Switch,
         Absent::Of(&[(&["red", "codel", "pie", "fq_pie"], "false"), (&["fq_codel", "cobalt"], "true")]), "false" =>
-        "RED, CoDel, FQ-CoDel, COBALT, PIE, FQ-PIE: whether packets that allow it are marked instead of dropped; unless written as in Linux. DualPI2 always marks.";
+        "RED, CoDel, FQ-CoDel, COBALT, PIE, FQ-PIE: whether packets that allow it are marked instead of dropped; by default as in Linux. DualPI2 always marks.";
     "target": Kind::Duration,
         Absent::Of(&[(&["red", "codel", "fq_codel"], r#""5 ms""#), (&["pie", "fq_pie", "dualpi2"], r#""15 ms""#)]), r#""5 ms""# =>
         "Delay that the queue may have (RFC 8289 section 4.3; RFC 8033 section 4.2; RFC 9332 appendix A). COBALT: unless written 5 ms, or the time of one and a half packets of 1514 bytes if that is more, as CAKE. DualPI2: of its classic queue. Adaptive RED: the delay by which thresholds that are not written are chosen, as in ns-2.";
@@ -86,5 +86,5 @@ static COMMON: &[Key] = keys! {
         "FQ-CoDel, FQ-PIE, SFQ, DRR: bytes, frame overhead included, that a flow may send in a round; unless written 1514, or the largest packet if that is larger, as in Linux (the MTU of an Ethernet with its header).";
     "variant": Kind::Choice { thing: "variant", names: || vec!["ns2", "linux", "rfc"] },
         Absent::Of(&[(&["red"], r#""ns2""#), (&["codel", "fq_codel", "pie", "fq_pie"], r#""linux""#)]), r#""linux""# =>
-        "Whose version it is where implementations differ. RED: ns2, or linux (how drops are spread, how the average decays on an idle link). CoDel and FQ-CoDel: linux, or rfc (the time of each drop by an exact square root). PIE and FQ-PIE: linux, or rfc (a probability that ends at 1).";
+        "The implementation to follow where they differ. RED: ns2, or linux (how drops are spread, how the average decays on an idle link). CoDel and FQ-CoDel: linux, or rfc (the time of each drop by an exact square root). PIE and FQ-PIE: linux, or rfc (a probability that ends at 1).";
 };

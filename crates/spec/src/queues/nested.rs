@@ -15,7 +15,7 @@ const MAX_BANDS: u64 = 8;
 /// The keys that only these have.
 pub(super) static KEYS: &[Key] = keys! {
     "queue": Kind::Table(&INNER_QUEUE), Absent::Explained, r#"{"kind": "codel"}"# =>
-        "TBF, policer: the queue for what waits for tokens, or has passed; its keys are those of a queue, which may not have one inside again. PRIO: the queue of every band. Without it, drop-tail with this limit.";
+        "TBF, policer: the queue for what waits for tokens, or has passed; its keys are those of a queue, which cannot contain another. PRIO: the queue of every band. Without it, drop-tail with this limit.";
     "bands": Kind::Count { min: 1, max: MAX_BANDS }, Absent::Explained, "3" =>
         "PRIO: bands, of which the first is served first; as many as there are tables of `band`, or 8, one for each precedence, unless written.";
     "priomap": Kind::Bands { count: 8, max: MAX_BANDS - 1 },
@@ -23,7 +23,7 @@ pub(super) static KEYS: &[Key] = keys! {
         "PRIO: the band, counted from 0, of each precedence from 0 to 7 that a flow may have. Unless written, higher ones go first, spread evenly over the bands; [1, 2, 2, 2, 1, 2, 0, 0] is Linux's map for its 3 bands.";
     "band": Kind::List(&INNER_QUEUE),
         Absent::Explained, r#"[{"kind": "droptail", "limit": "50 packets"}, {"kind": "codel"}]"# =>
-        "PRIO: the queue of each band where they differ, the band that is served first first.";
+        "PRIO: the queue of each band where they differ, in the order in which they are served.";
 };
 
 /// Kinds that may be inside another queue.

@@ -15,13 +15,13 @@ const MAX_SFQ_FLOWS: u32 = 65_408;
 /// The keys that only these have.
 pub(super) static KEYS: &[Key] = keys! {
     "depth": Kind::Count { min: 1, max: 127 }, Absent::Default("127"), "127" =>
-        "SFQ: packets of one of its queues that may wait; unless written as in Linux.";
+        "SFQ: packets of one of its queues that may wait; by default as in Linux.";
     "divisor": Kind::Count { min: 1, max: 65_536 }, Absent::Default("1024"), "1024" =>
-        "SFQ: values of the hash by which flows are told apart, a power of two; unless written as in Linux.";
+        "SFQ: values of the hash by which flows are told apart, a power of two; by default as in Linux.";
     "perturb": Kind::Duration, Absent::Explained, r#""10 s""# =>
         "SFQ: time after which its hash changes; without it, never, as in Linux.";
     "head_drop": Kind::Switch, Absent::Default("false"), "false" =>
-        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; unless written as in Linux.";
+        "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; by default as in Linux.";
 };
 
 pub(super) fn read_drop_head(table: &Table, sizing: &Sizing) -> Option<Queue> {

@@ -13,9 +13,9 @@ use crate::reader::{LimitText, Table};
 /// The keys that only these have, but for `queue`.
 pub(super) static KEYS: &[Key] = keys! {
     "rate": Kind::Rate, Absent::Explained, r#""5 Mbit/s""# =>
-        "TBF, policer: the rate in the long run; it has to be written.";
+        "TBF, policer: the rate in the long run; required.";
     "burst": Kind::Size, Absent::Explained, r#""15 kB""# =>
-        "TBF, policer: bytes, frame overhead included, that may pass at once after a rest; it has to be written.";
+        "TBF, policer: bytes, frame overhead included, that may pass at once after a rest; required.";
     "peak_rate": Kind::Rate, Absent::Explained, r#""8 Mbit/s""# =>
         "TBF, policer: the rate within a burst; without it, that of the link.";
     "mtu": Kind::Size, Absent::Explained, r#""1514 bytes""# =>

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::BASE;
 use crate::set::{in_order_of_toml, set};
-use crate::{Plan, plan_changed};
+use crate::{Plan, plan_with};
 
 fn changed(mut document: Value, path: &str, value: Value) -> Result<Value, String> {
     set(&mut document, path, value).map(|()| document).map_err(|error| error.to_string())
@@ -13,7 +13,7 @@ fn changed(mut document: Value, path: &str, value: Value) -> Result<Value, Strin
 fn planned(text: &str, changes: &[(&str, Value)]) -> Result<Plan, String> {
     let changes: Vec<_> =
         changes.iter().map(|(path, value)| ((*path).into(), value.clone())).collect();
-    plan_changed(text, "test.toml", &changes, &fairway_cc::Catalogue::default())
+    plan_with(text, "test.toml", &changes, &fairway_cc::Catalogue::default())
         .map_err(|errors| errors.to_string())
 }
 
