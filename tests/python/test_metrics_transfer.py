@@ -7,6 +7,8 @@ from fairway.errors import InputError
 from fairway.metrics import measure
 from fairway.metrics.transfer import FIGURES, Transfer
 
+#: The only flow, as results name it.
+ID = "dcm+#0"
 LOSS = {"kind": "bernoulli", "probability": 0.01, "unit": "packet", "direction": "both"}
 
 
@@ -25,12 +27,12 @@ def experiment(loss=LOSS, **measured):
 
 def summary(**row):
     # 1000 packets of 1500 bytes arrive in 8 s: 1.5 Mbit/s, over the whole run 12 kbit/s.
-    flow = {"id": "a", "fct_s": 8.0, "throughput_bps": 12_000.0, "goodput_bps": 11_000.0}
+    flow = {"id": ID, "fct_s": 8.0, "throughput_bps": 12_000.0, "goodput_bps": 11_000.0}
     return {"flows": [{**flow, "sent_segments": 1010, "lost_segments": 10, **row}]}
 
 
 def at(figure, loss=LOSS, **row):
-    return measure(summary(**row), f"transfer.a.{figure}", None, experiment(loss))
+    return measure(summary(**row), f"transfer.{ID}.{figure}", None, experiment(loss))
 
 
 def test_figures_by_hand():
@@ -50,7 +52,7 @@ def test_a_link_that_changes_has_no_one_rate():
     document = experiment()
     document["topology"]["link"][1]["change"] = [{"at": "1 s", "rate": "1 Mbit/s"}]
     for figure in ("utilisation", "transfer_time_ratio"):
-        assert measure(summary(), f"transfer.a.{figure}", None, document) is None
+        assert measure(summary(), f"transfer.{ID}.{figure}", None, document) is None
 
 
 def test_the_index_is_that_of_the_thesis():
@@ -71,15 +73,15 @@ def test_a_figure_that_does_not_exist_is_none():
     assert at("nai_per_s", loss={**LOSS, "direction": "reverse"}) is None
     assert at("nai_per_s", loss={**LOSS, "unit": "bit"}) is None
     two = summary()
-    two["flows"].append({**two["flows"][0], "id": "a/reverse"})
-    assert measure(two, "transfer.a.utilisation", None, experiment()) is None
+    two["flows"].append({**two["flows"][0], "id": f"{ID}/reverse"})
+    assert measure(two, f"transfer.{ID}.utilisation", None, experiment()) is None
 
 
 def test_the_size_of_a_transfer_is_known_beside_copies_of_others():
     found = summary()
     found["flows"] += [{**found["flows"][0], "id": f"b/{i}"} for i in range(2)]
     document = experiment()
-    document["flow"][0]["id"] = "a"
+    found["flows"][0]["id"] = document["flow"][0]["id"] = "a"
     document["flow"].append({"cc": "reno", "id": "b", "count": 2, "bytes": "1 MB"})
     assert measure(found, "transfer.a.utilisation", None, document) == pytest.approx(1.0)
     assert measure(found, "transfer.b/0.utilisation", None, document) is None
@@ -96,10 +98,14 @@ def test_losses_of_several_links_add_up():
 @pytest.mark.parametrize(
     ("name", "document", "message"),
     [
-        ("transfer.a.speed", experiment(), "there is throughput_bps, goodput_bps"),
-        ("transfer.b.utilisation", experiment(), "there is a"),
-        ("transfer.a.utilisation", None, "needs the experiment"),
-        ("transfer.a.utilisation", experiment(window=["1 s", "2 s"]), "leave out measure.window"),
+        (f"transfer.{ID}.speed", experiment(), "there is throughput_bps, goodput_bps"),
+        ("transfer.b.utilisation", experiment(), f"there is {ID}"),
+        (f"transfer.{ID}.utilisation", None, "needs the experiment"),
+        (
+            f"transfer.{ID}.utilisation",
+            experiment(window=["1 s", "2 s"]),
+            "leave out measure.window",
+        ),
     ],
 )
 def test_what_cannot_be_told_is_refused(name, document, message):

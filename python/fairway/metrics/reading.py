@@ -179,7 +179,7 @@ def _of_group(summary: Mapping[str, Any], rest: str, of: Subject) -> float | Non
 def _of_transfer(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
     entry, _, figure = rest.rpartition(".")
     row = _entry(summary["flows"], entry, of.name)
-    return transfer_figure(row, of.experiment, figure)
+    return transfer_figure(summary, row, of.experiment, figure)
 
 
 def _of_phases(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:

@@ -104,12 +104,13 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def transfer_figure(
-    row: Mapping[str, Any], experiment: Mapping[str, Any], figure: str
+    summary: Mapping[str, Any], row: Mapping[str, Any], experiment: Mapping[str, Any], figure: str
 ) -> float | None:
     """One figure of one finished transfer.
 
     Args:
-        row: The flow in a summary.
+        summary: As in `summary.json`.
+        row: The flow in it.
         experiment: The experiment, whose measuring window has to be the whole run.
         figure: One of `FIGURES`.
 
@@ -127,7 +128,10 @@ def transfer_figure(
     if row["fct_s"] is None:
         return None
     resolved = _core.Experiment(experiment)
-    size = resolved.transfer_bytes(row["id"])
+    flows, size = experiment["flow"], None
+    # Copies, connections and the reverse direction have ids derived from their flow's.
+    if len(summary["flows"]) == len(flows) or any(flow.get("id") == row["id"] for flow in flows):
+        size = resolved.transfer_bytes(row["id"])
     transfer = Transfer(
         duration_s=row["fct_s"],
         payload_bits=None if size is None else 8 * size,
