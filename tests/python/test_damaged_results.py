@@ -14,6 +14,8 @@ import fairway
 from conftest import SMALL
 from fairway.cli import terminal
 from fairway.cli.main import guarded
+from fairway.errors import InputError
+from fairway.results.tables import read_series
 
 #: What a value becomes: other types, empty ones, and numbers that no result has.
 VALUES = [None, True, -1, 0, 10**30, 0.5, "", "x", "\x1b[31m", [], [1], {}, {"a": 1}, [[]], [{}]]
@@ -122,3 +124,11 @@ def test_no_damage_is_a_traceback(results, tmp_path, kind, times):
                 break
         shutil.rmtree(place)
     assert not found, f"{len(found)} of {times}:\n" + "\n".join(map(str, found[:40]))
+
+
+def test_a_column_of_an_earlier_version_is_refused_by_its_new_name(tmp_path):
+    path = tmp_path / "series.parquet"
+    pl.DataFrame({"t_s": [0.0], "flight_size_segments": [1.0]}).write_parquet(path)
+    renamed = r"flight_size_segments was renamed pipe_segments \(RFC 6675\); run the experiment"
+    with pytest.raises(InputError, match=renamed):
+        read_series(path)
