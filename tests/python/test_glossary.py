@@ -22,7 +22,6 @@ EXCEPTIONS = {
     ("GLOSSARY.md", "crew"): "says what replaces it",
     ("GLOSSARY.md", "share kept"): "says what replaces it",
     ("GLOSSARY.md", "books"): "says what replaces it",
-    ("transfer/xfer/src/load/options.rs", "Ways"): "values of the option --ways",
     ("tests/python/test_house.py", "room"): "the packages of fairway are called rooms",
 }
 

@@ -330,7 +330,7 @@ fn write_samples(
     to: &mut impl Write,
 ) -> std::io::Result<()> {
     let mut reached: Vec<(u64, u64)> = vec![(0, 0); places.len()];
-    for row in samples.intervals() {
+    for row in samples.rows() {
         let Some(&flow) = places.get(row.flow as usize) else { continue };
         let (last_ns, delivered_bytes) = &mut reached[flow as usize];
         let [from_ns, to_ns] = [row.from_ns, row.to_ns].map(|at_ns| began_ns + at_ns);

@@ -7,7 +7,7 @@ use fairway_spec::{
 use fairway_units::Bytes;
 
 use fairway_xfer::load::{
-    FlowOptions, GenerateOptions, LARGEST_DATAGRAM, SMALLEST_DATAGRAM, Timing, Ways,
+    Directions, FlowOptions, GenerateOptions, LARGEST_DATAGRAM, SMALLEST_DATAGRAM, Timing,
 };
 use fairway_xfer::measure::SHORTEST_INTERVAL;
 use fairway_xfer::socket::Wishes;
@@ -148,8 +148,8 @@ fn named(id: &str) -> FlowOptions {
     FlowOptions { id: id.to_owned(), ..FlowOptions::default() }
 }
 
-fn directions(reversed: bool) -> Ways {
-    if reversed { Ways::Reverse } else { Ways::Forward }
+fn directions(reversed: bool) -> Directions {
+    if reversed { Directions::Reverse } else { Directions::Forward }
 }
 
 fn error(path: &str, message: &str) -> ExperimentError {
@@ -219,7 +219,7 @@ mod tests {
         // 200 bytes less 28 of headers.
         assert_eq!((call.udp, call.message_bytes, call.stop_s), (true, Some(172), Some(20.0)));
         assert_eq!(call.timing, Timing::Rate { rate_bps: 80e3 });
-        assert_eq!((down.ways, down.bytes), (Ways::Reverse, Some(3_000_000)));
+        assert_eq!((down.ways, down.bytes), (Directions::Reverse, Some(3_000_000)));
         assert_eq!(tv.timing, Timing::Rate { rate_bps: 2e6 });
         let plan = options.plan(Some(SHORTEST_INTERVAL)).unwrap();
         assert_eq!(plan.flow_count(), 4);

@@ -5,6 +5,9 @@
 //! `auto` chooses how many connections. Each is given a [`Control`], through which it is followed and
 //! stopped, and a `measure::Meter`, which watches its sockets and makes the record of the transfer.
 
+#[macro_use]
+mod options;
+
 // Public for the tests of this crate alone, as `store` and `wire` are.
 #[doc(hidden)]
 pub mod auth;
@@ -13,6 +16,9 @@ mod capture;
 mod control;
 mod error;
 mod files;
+#[cfg(any(test, fuzzing))]
+#[path = "tests/fuzz/mod.rs"]
+pub mod fuzz;
 mod iperf3;
 pub mod job;
 pub mod load;
@@ -35,13 +41,3 @@ mod words;
 pub use control::{Control, Event, Held, Progress, StreamProgress};
 pub use error::Error;
 pub use task::{Session, Sessions, Task};
-
-/// Checks of what outside data are parsed into, for the fuzzer.
-#[cfg(fuzzing)]
-pub mod fuzz {
-    pub use crate::auth::fuzz::admission;
-    pub use crate::iperf3::fuzz::json as iperf3;
-    pub use crate::load::fuzz::said;
-    pub use crate::store::fuzz::journal;
-    pub use crate::wire::fuzz::frame;
-}

@@ -176,7 +176,7 @@ fn no_connection(error: &io::Error) -> String {
              firewall between let this port through?"
             .into(),
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-            format!("there is no way there ({error}); is the address right, and the network up?")
+            format!("no route to it ({error}); check the address and the network")
         }
         _ => error.to_string(),
     }

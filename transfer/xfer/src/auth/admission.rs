@@ -20,7 +20,7 @@ use crate::wire::{
 };
 
 /// Most bytes that a client may send before it has proved itself; a whole greeting has 500.
-pub(super) const MOST_BYTES: usize = 8 << 10;
+pub(crate) const MOST_BYTES: usize = 8 << 10;
 /// The header of a TLS record (RFC 8446, section 5.1): type, version, length.
 const RECORD_HEADER_BYTES: usize = 5;
 
@@ -41,7 +41,7 @@ pub fn admit(
         let count = link.receive(&mut bytes)?;
         let mut answer = Vec::new();
         let step = match count {
-            0 => Step::Refused("it has closed the connection without a word of the protocol"),
+            0 => Step::Refused("it closed the connection before greeting"),
             count => admission.take(&bytes[..count], &mut answer),
         };
         let sent = link.send(&answer, false);
@@ -59,7 +59,7 @@ pub fn admit(
 }
 
 /// What is known of a client that has not proved itself.
-pub(super) struct Admission {
+pub(crate) struct Admission {
     tls: Arc<ServerConfig>,
     secret: Secret<SECRET_BYTES>,
     security: Security,
@@ -80,14 +80,14 @@ enum Stage {
 }
 
 /// What came of some bytes.
-pub(super) enum Step {
+pub(crate) enum Step {
     More,
     Admitted(Box<Admitted>),
     Refused(&'static str),
 }
 
 /// A client that has proved itself.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     purpose: Purpose,
     tls: Option<Tls>,
     sealer: Sealer,
@@ -98,11 +98,11 @@ pub(super) struct Admitted {
 
 impl Admitted {
     #[cfg(any(test, fuzzing))]
-    pub(super) fn purpose(&self) -> Purpose {
+    pub(crate) fn purpose(&self) -> Purpose {
         self.purpose
     }
 
-    pub(super) fn over(self, link: Link) -> Result<(Channel, Purpose), Error> {
+    pub(crate) fn over(self, link: Link) -> Result<(Channel, Purpose), Error> {
         let Admitted { purpose, tls, sealer, opener, plaintext, ciphertext } = self;
         let parts = Parts { link, tls, sealer, opener, plaintext, ciphertext };
         Ok((Channel::new(parts)?, purpose))
@@ -110,7 +110,7 @@ impl Admitted {
 }
 
 impl Admission {
-    pub(super) fn new(identity: &Identity, security: Security) -> Self {
+    pub(crate) fn new(identity: &Identity, security: Security) -> Self {
         Admission {
             tls: identity.tls(),
             secret: identity.token().secret.clone(),
@@ -123,10 +123,10 @@ impl Admission {
     }
 
     /// Takes what the client has sent, and appends what is to be sent to it.
-    pub(super) fn take(&mut self, bytes: &[u8], answer: &mut Vec<u8>) -> Step {
+    pub(crate) fn take(&mut self, bytes: &[u8], answer: &mut Vec<u8>) -> Step {
         self.sent_bytes += bytes.len();
         if self.sent_bytes > MOST_BYTES {
-            return self.refuse("it talks without proving itself");
+            return self.refuse("it sends data without authenticating");
         }
         self.ciphertext.reserve(bytes.len()).copy_from_slice(bytes);
         self.ciphertext.filled(bytes.len());

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 /// How a plain connection begins, in both directions: no TLS record begins with an `f`.
-pub(super) const PREAMBLE: [u8; 8] = *b"fairway1";
+pub(crate) const PREAMBLE: [u8; 8] = *b"fairway1";
 /// How long a nonce is: as BLAKE3's keys, so that none ever comes twice.
-pub(super) const NONCE_BYTES: usize = 32;
+pub(crate) const NONCE_BYTES: usize = 32;
 /// The record of a TLS handshake (RFC 8446, section 5.1).
-pub(super) const TLS_HANDSHAKE: u8 = 22;
+pub(crate) const TLS_HANDSHAKE: u8 = 22;
 /// Most bytes of the two messages of the greeting.
-pub(super) const GREETING_BYTES: usize = 64;
+pub(crate) const GREETING_BYTES: usize = 64;
 
 /// Behind the preamble: what the server has to say to a client that has not proved itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Nonce,
     Welcome,
     WrongToken,
@@ -34,18 +34,18 @@ impl Answer {
         (Answer::OtherVersion, b'v'),
     ];
 
-    pub(super) fn letter(self) -> u8 {
+    pub(crate) fn letter(self) -> u8 {
         let found = Answer::LETTERS.iter().find(|(answer, _)| *answer == self);
         found.map_or(0, |(_, letter)| *letter)
     }
 
-    pub(super) fn of(letter: u8) -> Option<Answer> {
+    pub(crate) fn of(letter: u8) -> Option<Answer> {
         let found = Answer::LETTERS.iter().find(|(_, known)| *known == letter);
         found.map(|(answer, _)| *answer)
     }
 
     /// As it is sent where there is no TLS.
-    pub(super) fn plainly(self) -> Vec<u8> {
+    pub(crate) fn plainly(self) -> Vec<u8> {
         let mut bytes = PREAMBLE.to_vec();
         bytes.push(self.letter());
         bytes
@@ -70,19 +70,19 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    pub(super) fn is_generated_traffic(self) -> bool {
+    pub(crate) fn is_generated_traffic(self) -> bool {
         matches!(self, Purpose::LoadData { .. })
     }
 }
 
 /// The first message of a client: its tag proves that it knows the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hello {
-    pub(super) purpose: Purpose,
+pub(crate) struct Hello {
+    pub(crate) purpose: Purpose,
 }
 
 /// The first message of a server, which proves the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Welcome {
+pub(crate) enum Welcome {
     Come,
 }

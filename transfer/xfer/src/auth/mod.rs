@@ -63,13 +63,11 @@
 mod accept;
 #[cfg(test)]
 mod accept_tests;
-mod admission;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
+pub(crate) mod admission;
 #[cfg(test)]
 mod fuzz_tests;
 mod greet;
-mod hello;
+pub(crate) mod hello;
 mod identity;
 mod pending;
 #[cfg(test)]

@@ -12,9 +12,9 @@ use crate::secret::Secret;
 /// The first byte of a token.
 const VERSION: u8 = 1;
 /// A certificate with the fingerprint of another is as hard to find as a key of so many bits.
-pub(super) const FINGERPRINT_BYTES: usize = 16;
+pub(crate) const FINGERPRINT_BYTES: usize = 16;
 /// Nobody guesses 128 bits.
-pub(super) const SECRET_BYTES: usize = 16;
+pub(crate) const SECRET_BYTES: usize = 16;
 /// A wrong letter is missed once in 65536 times, and then refused by the receiver.
 const CHECKSUM_BYTES: usize = 2;
 const BYTES: usize = 1 + FINGERPRINT_BYTES + SECRET_BYTES + CHECKSUM_BYTES;
@@ -22,8 +22,8 @@ const BYTES: usize = 1 + FINGERPRINT_BYTES + SECRET_BYTES + CHECKSUM_BYTES;
 /// Names one receiver, by the fingerprint of its certificate, and opens it, by a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
-    pub(super) fingerprint: [u8; FINGERPRINT_BYTES],
-    pub(super) secret: Secret<SECRET_BYTES>,
+    pub(crate) fingerprint: [u8; FINGERPRINT_BYTES],
+    pub(crate) secret: Secret<SECRET_BYTES>,
 }
 
 impl fmt::Display for Token {

@@ -14,7 +14,9 @@ use super::report::{Report, System};
 use super::results::{Results, ServerOutput};
 use super::run::{Outcome, Role, Test};
 use super::stream::Stream;
-use super::{ClientOptions, Direction, MOST_STREAMS_OF_IPERF3, PORT, Parameters, Protocol, State};
+use super::{
+    ClientOptions, Directions, MOST_STREAMS_OF_IPERF3, PORT, Parameters, State, Transport,
+};
 use super::{complete, stream_id};
 use crate::files::check_flows;
 use crate::measure::Subject;
@@ -138,9 +140,9 @@ impl<'a> Client<'a> {
         let mut streams = Vec::new();
         for place in 0..self.parameters.all_streams() {
             let sends = match self.parameters.direction {
-                Direction::Forward => true,
-                Direction::Reverse => false,
-                Direction::Both => place < each,
+                Directions::Forward => true,
+                Directions::Reverse => false,
+                Directions::Both => place < each,
             };
             let socket = self.connect().map_err(|error| self.explain(error))?;
             let id = stream_id(place);
@@ -170,10 +172,10 @@ impl<'a> Client<'a> {
         };
         let (parameters, patience) = (&self.parameters, self.patience);
         match parameters.protocol {
-            Protocol::Tcp => {
+            Transport::Tcp => {
                 connect_tcp(server, parameters, &wishes, &self.cookie, patience, self.control)
             }
-            Protocol::Udp => connect_udp(server, parameters, &wishes, patience, self.control),
+            Transport::Udp => connect_udp(server, parameters, &wishes, patience, self.control),
         }
     }
 

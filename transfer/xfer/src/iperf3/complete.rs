@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Protocol;
+use super::Transport;
 use super::results::Results;
 use super::run::{Outcome, Role, Test};
 use crate::{Error, Sessions};
@@ -71,7 +71,7 @@ pub(super) fn close(
 
 /// Completes the record: a sender does not know by itself what has arrived.
 fn complete(outcome: &mut Outcome, test: &Test, theirs: &Results) {
-    if test.parameters.protocol != Protocol::Udp {
+    if test.parameters.protocol != Transport::Udp {
         return;
     }
     let flows = outcome.record.summary.flows.iter_mut();

@@ -36,17 +36,15 @@ mod code;
 mod complete;
 pub mod datagram;
 mod date;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
 mod json;
 mod lines;
 mod open;
 mod options;
 mod pace;
-mod parameters;
+pub(crate) mod parameters;
 mod recorder;
 mod report;
-mod results;
+pub(crate) mod results;
 mod rows;
 mod run;
 mod server;
@@ -59,9 +57,11 @@ mod traffic;
 
 pub use client::client;
 pub use options::{ClientOptions, ServerOptions};
-pub use parameters::{Direction, Parameters, Protocol};
+pub use parameters::Parameters;
 pub use server::serve;
 pub use state::State;
+
+use crate::load::{Directions, Transport};
 
 /// Port of iperf3, TCP and UDP.
 pub const PORT: u16 = 5201;

@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::poll::PollFlags;
-use socket2::{Domain, Protocol as IpProtocol, Type};
+use socket2::{Domain, Protocol, Type};
 
 use super::channel::{Cookie, is_soft, wait_for};
 use super::datagram::{HELLO, answer, is_welcome};
-use super::{Parameters, Protocol};
+use super::{Parameters, Transport};
 use crate::rt::Socket;
 use crate::socket::{self, Wishes, wish};
 use crate::{Control, Error};
@@ -174,7 +174,7 @@ fn text(error: impl ToString) -> String {
 
 fn udp(to: SocketAddr, parameters: &Parameters, wishes: &Wishes) -> Result<Socket, Error> {
     let failed = |error: io::Error| Error::failed("making a socket for datagrams", error);
-    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(IpProtocol::UDP));
+    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(failed)?;
     let wishes = Wishes {
         pacing_bps: wishes.pacing_bps.or(parameters.pacing_bps),
@@ -200,7 +200,7 @@ fn udp(to: SocketAddr, parameters: &Parameters, wishes: &Wishes) -> Result<Socke
 }
 
 fn adjust(socket: &Socket, parameters: &Parameters) -> io::Result<()> {
-    if parameters.protocol == Protocol::Tcp && parameters.no_delay {
+    if parameters.protocol == Transport::Tcp && parameters.no_delay {
         socket.set_tcp_nodelay(true)?;
     }
     if let Some(tos) = parameters.tos {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::parameters::{DATAGRAM_BYTES, MOST_BLOCK_BYTES, TCP_BLOCK_BYTES, UDP_BLOCK_BYTES};
-use super::{Direction, Parameters, Protocol};
+use super::{Directions, Parameters, Transport};
 use crate::Error;
 use crate::socket::Wishes;
 
@@ -34,107 +34,80 @@ pub enum Family {
     Ipv6,
 }
 
-/// A test that a client asks a server for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ClientOptions {
-    /// The server: `HOST[:PORT]`; port 5201 if none is given.
-    pub host: String,
-    pub family: Family,
-    pub protocol: Protocol,
-    /// Seconds that count; 10 if no amount is given either.
-    pub duration_s: Option<f64>,
-    pub bytes: Option<u64>,
-    pub blocks: Option<u64>,
-    pub omit_s: f64,
-    pub streams: u32,
-    pub direction: Direction,
-    /// Bytes of a block or datagram; 128 KiB, or what fits into a packet.
-    pub block_bytes: Option<u32>,
-    /// Rate of each stream in bit/s; 0 is as fast as it goes. 1 Mibit/s of datagrams if none is given.
-    pub bandwidth_bps: Option<u64>,
-    pub burst: Option<u32>,
-    pub window_bytes: Option<u32>,
-    pub wishes: Wishes,
-    /// `TCP_NODELAY`.
-    pub no_delay: bool,
-    pub tos: Option<u8>,
-    pub server_output: bool,
-    /// Whether datagrams have numbers of 64 bits.
-    pub wide_numbers: bool,
-    /// Whether the sender uses `sendfile`.
-    pub zero_copy: bool,
-    pub skip_copy: bool,
-    pub dont_fragment: bool,
-    pub title: Option<String>,
-    pub extra_data: Option<String>,
-    pub timeout_s: f64,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        ClientOptions {
-            host: String::new(),
-            family: Family::Any,
-            protocol: Protocol::Tcp,
-            duration_s: None,
-            bytes: None,
-            blocks: None,
-            omit_s: 0.0,
-            streams: 1,
-            direction: Direction::Forward,
-            block_bytes: None,
-            bandwidth_bps: None,
-            burst: None,
-            window_bytes: None,
-            wishes: Wishes::default(),
-            no_delay: false,
-            tos: None,
-            server_output: false,
-            wide_numbers: false,
-            zero_copy: false,
-            skip_copy: false,
-            dont_fragment: false,
-            title: None,
-            extra_data: None,
-            timeout_s: TIMEOUT_S,
-        }
+options! {
+    /// A test that a client asks a server for.
+    ClientOptions {
+        /// The server: `HOST[:PORT]`; port 5201 if none is given.
+        host: String,
+        /// Which of its addresses.
+        family: Family,
+        /// TCP or UDP.
+        protocol: Transport,
+        /// Seconds that count; 10 if no amount is given either.
+        duration_s: Option<f64>,
+        /// Payload after which the test ends.
+        bytes: Option<u64>,
+        /// Blocks after which the test ends.
+        blocks: Option<u64>,
+        /// Seconds before those that count.
+        omit_s: f64,
+        /// Parallel streams in each direction.
+        streams: u32 = 1,
+        /// Where the data goes.
+        direction: Directions,
+        /// Bytes of a block or datagram; 128 KiB, or what fits into a packet.
+        block_bytes: Option<u32>,
+        /// Rate of each stream in bit/s; 0 is as fast as it goes. 1 Mibit/s of datagrams if none is given.
+        bandwidth_bps: Option<u64>,
+        /// Blocks in a row before the rate is looked at.
+        burst: Option<u32>,
+        /// Socket buffers, which bound the window.
+        window_bytes: Option<u32>,
+        /// Congestion control, pacing, segment size and own address.
+        wishes: Wishes,
+        /// `TCP_NODELAY`.
+        no_delay: bool,
+        /// Type of service or traffic class.
+        tos: Option<u8>,
+        /// Whether the server's own report is wanted.
+        server_output: bool,
+        /// Whether datagrams have numbers of 64 bits.
+        wide_numbers: bool,
+        /// Whether the sender uses `sendfile`.
+        zero_copy: bool,
+        /// Whether receivers leave the data in the kernel.
+        skip_copy: bool,
+        /// Whether datagrams must not be fragmented.
+        dont_fragment: bool,
+        /// A name for the test.
+        title: Option<String>,
+        /// Text that goes with it.
+        extra_data: Option<String>,
+        /// Seconds that the server has to answer.
+        timeout_s: f64 = TIMEOUT_S,
     }
 }
 
-/// A server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerOptions {
-    /// Address to listen at, `ADDR[:PORT]`; all of IPv4 and IPv6 at port 5201 if none is given.
-    pub bind: Option<String>,
-    pub once: bool,
-    /// Tests at the same time; a further client is turned away, as by iperf3, which has one.
-    pub tests: u32,
-    /// Most parallel streams of a test, in each direction; as many as there are file descriptors
-    /// for if none is given.
-    pub most_streams: Option<u32>,
-    /// Longest test in seconds, the omitted time included.
-    pub most_duration_s: Option<f64>,
-    /// Whether a client that asks for the server's report gets JSON and not lines.
-    pub json_output: bool,
-    pub timeout_s: f64,
-    /// Seconds without data after which a test is given up.
-    pub silence_s: f64,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        ServerOptions {
-            bind: None,
-            once: false,
-            tests: 1,
-            most_streams: None,
-            most_duration_s: None,
-            json_output: false,
-            timeout_s: TIMEOUT_S,
-            silence_s: SILENCE_S,
-        }
+options! {
+    /// A server.
+    ServerOptions {
+        /// Address to listen at, `ADDR[:PORT]`; all of IPv4 and IPv6 at port 5201 if none is given.
+        bind: Option<String>,
+        /// Whether it ends after the first test.
+        once: bool,
+        /// Tests at the same time; a further client is turned away, as by iperf3, which has one.
+        tests: u32 = 1,
+        /// Most parallel streams of a test, in each direction; as many as there are file descriptors
+        /// for if none is given.
+        most_streams: Option<u32>,
+        /// Longest test in seconds, the omitted time included.
+        most_duration_s: Option<f64>,
+        /// Whether a client that asks for the server's report gets JSON and not lines.
+        json_output: bool,
+        /// Seconds that a client has for every message.
+        timeout_s: f64 = TIMEOUT_S,
+        /// Seconds without data after which a test is given up.
+        silence_s: f64 = SILENCE_S,
     }
 }
 
@@ -159,7 +132,7 @@ impl ClientOptions {
         }
         between("the omitted time", self.omit_s, &(0.0..=MOST_OMIT_S))?;
         seconds("the timeout", self.timeout_s)?;
-        let is_udp = self.protocol == Protocol::Udp;
+        let is_udp = self.protocol == Transport::Udp;
         let bandwidth_bps = match self.bandwidth_bps {
             None if is_udp => Some(UDP_BANDWIDTH_BPS),
             given => given.filter(|bps| *bps > 0),
@@ -187,7 +160,6 @@ impl ClientOptions {
             congestion: self.wishes.cc.clone(),
             server_output: self.server_output,
             wide_numbers: self.wide_numbers,
-            repeating_payload: false,
             zero_copy: self.zero_copy,
             dont_fragment: self.dont_fragment,
             skip_copy: self.skip_copy,
@@ -207,8 +179,8 @@ impl ClientOptions {
 
     fn block_bytes(&self, segment_bytes: Option<u32>) -> Result<u32, Error> {
         let (range, default) = match self.protocol {
-            Protocol::Tcp => (1..=MOST_BLOCK_BYTES, TCP_BLOCK_BYTES),
-            Protocol::Udp => (DATAGRAM_BYTES, segment_bytes.unwrap_or(UDP_BLOCK_BYTES)),
+            Transport::Tcp => (1..=MOST_BLOCK_BYTES, TCP_BLOCK_BYTES),
+            Transport::Udp => (DATAGRAM_BYTES, segment_bytes.unwrap_or(UDP_BLOCK_BYTES)),
         };
         let (least, most) = range.into_inner();
         match self.block_bytes {

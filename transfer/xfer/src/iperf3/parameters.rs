@@ -1,10 +1,10 @@
 //! The client's parameters of a test.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::code;
 use super::json::{self, LARGEST, flag, number, text, whole};
+use super::{Directions, Transport};
 
 /// Bounds of iperf3 (`iperf.h`): `MAX_TIME`, `MAX_OMIT_TIME`, `MAX_MSS`, `MAX_BURST`,
 /// `MAX_TCP_BUFFER`, `MAX_BLOCKSIZE`.
@@ -14,41 +14,22 @@ const MOST_MSS_BYTES: u64 = 32 * 1024 - 1;
 const MOST_BURST: u64 = 1000;
 const MOST_BUFFER_BYTES: u64 = 512 << 20;
 /// Largest block of a stream.
-pub(super) const MOST_BLOCK_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_BLOCK_BYTES: u64 = 1 << 20;
 /// Datagrams: the longest header, and what an IPv4 packet carries (`MAX_UDP_BLOCKSIZE`).
-pub(super) const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 16..=65_507;
+pub(crate) const DATAGRAM_BYTES: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// `DEFAULT_TCP_BLKSIZE` and `DEFAULT_UDP_BLKSIZE`.
-pub(super) const TCP_BLOCK_BYTES: u32 = 128 << 10;
-pub(super) const UDP_BLOCK_BYTES: u32 = 1460;
+pub(crate) const TCP_BLOCK_BYTES: u32 = 128 << 10;
+pub(crate) const UDP_BLOCK_BYTES: u32 = 1460;
 /// Flow labels have 20 bits (RFC 8200 section 3).
 const MOST_FLOW_LABEL: u64 = 0xf_ffff;
 /// Characters of a text that are kept; `TCP_CA_NAME_MAX` is 16.
 const TITLE_CHARACTERS: usize = 1000;
 const NAME_CHARACTERS: usize = 16;
 
-/// What the data goes over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    #[default]
-    Tcp,
-    Udp,
-}
-
-/// Where the data goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    #[default]
-    Forward,
-    Reverse,
-    Both,
-}
-
 /// The test that a client wants. What is zero or none is not sent, and the server has its own way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
-    pub protocol: Protocol,
+    pub protocol: Transport,
     /// Time before the time that counts, in seconds.
     pub omit_s: u32,
     /// Time that counts, in seconds; zero if an amount ends the test, or nothing.
@@ -62,7 +43,7 @@ pub struct Parameters {
     /// `TCP_NODELAY`.
     pub no_delay: bool,
     pub streams: u32,
-    pub direction: Direction,
+    pub direction: Directions,
     /// `SO_SNDBUF` and `SO_RCVBUF`.
     pub window_bytes: Option<u32>,
     pub block_bytes: u32,
@@ -81,8 +62,6 @@ pub struct Parameters {
     pub server_output: bool,
     /// Whether datagrams have numbers of 64 bits.
     pub wide_numbers: bool,
-    /// Whether payload repeats a pattern instead of being random; here it always does.
-    pub repeating_payload: bool,
     /// Whether data is sent by `sendfile`.
     pub zero_copy: bool,
     pub dont_fragment: bool,
@@ -93,10 +72,10 @@ pub struct Parameters {
 
 /// Why parameters are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// iperf3's number for it.
-    pub(super) code: i32,
-    pub(super) why: String,
+    pub(crate) code: i32,
+    pub(crate) why: String,
 }
 
 impl Parameters {
@@ -106,8 +85,8 @@ impl Parameters {
             object.insert(key.to_owned(), value);
         };
         match self.protocol {
-            Protocol::Tcp => put("tcp", true.into()),
-            Protocol::Udp => put("udp", true.into()),
+            Transport::Tcp => put("tcp", true.into()),
+            Transport::Udp => put("udp", true.into()),
         }
         put("omit", self.omit_s.into());
         put("time", self.time_s.into());
@@ -116,9 +95,9 @@ impl Parameters {
         put("parallel", self.streams.into());
         put("len", self.block_bytes.into());
         match self.direction {
-            Direction::Forward => {}
-            Direction::Reverse => put("reverse", true.into()),
-            Direction::Both => put("bidirectional", true.into()),
+            Directions::Forward => {}
+            Directions::Reverse => put("reverse", true.into()),
+            Directions::Both => put("bidirectional", true.into()),
         }
         if self.no_delay {
             put("nodelay", true.into());
@@ -133,7 +112,6 @@ impl Parameters {
             ("flowlabel", self.flow_label.map(u64::from)),
             ("get_server_output", self.server_output.then_some(1)),
             ("udp_counters_64bit", self.wide_numbers.then_some(1)),
-            ("repeating_payload", self.repeating_payload.then_some(1)),
             ("zerocopy", self.zero_copy.then_some(1)),
             ("dont_fragment", self.dont_fragment.then_some(1)),
             ("skip_rx_copy", self.skip_copy.then_some(1)),
@@ -158,14 +136,14 @@ impl Parameters {
     }
 
     /// As a server reads them, if it can do what they ask for.
-    pub(super) fn from_json(object: &Value, most_streams: u32) -> Result<Parameters, Fault> {
+    pub(crate) fn from_json(object: &Value, most_streams: u32) -> Result<Parameters, Fault> {
         if !object.is_object() {
             return Err(fault(code::PARAMETERS, "they are not a JSON object"));
         }
         if flag(object, "sctp") {
             return Err(fault(code::PROTOCOL, "it wants SCTP"));
         }
-        let protocol = if flag(object, "udp") { Protocol::Udp } else { Protocol::Tcp };
+        let protocol = if flag(object, "udp") { Transport::Udp } else { Transport::Tcp };
         let streams = bounded(object, "parallel", 1, u64::from(most_streams), code::STREAMS)?;
         let parameters = Parameters {
             protocol,
@@ -177,9 +155,9 @@ impl Parameters {
             no_delay: flag(object, "nodelay"),
             streams: streams.unwrap_or(1),
             direction: match (flag(object, "bidirectional"), flag(object, "reverse")) {
-                (true, _) => Direction::Both,
-                (false, true) => Direction::Reverse,
-                (false, false) => Direction::Forward,
+                (true, _) => Directions::Both,
+                (false, true) => Directions::Reverse,
+                (false, false) => Directions::Forward,
             },
             window_bytes: bounded(object, "window", 0, MOST_BUFFER_BYTES, code::BUFFER_SIZE)?,
             block_bytes: block_bytes(object, protocol)?,
@@ -194,7 +172,6 @@ impl Parameters {
             // It is there only if it is wished, whatever its number.
             server_output: number(object, "get_server_output").is_some(),
             wide_numbers: number(object, "udp_counters_64bit").is_some(),
-            repeating_payload: number(object, "repeating_payload").is_some(),
             zero_copy: flag(object, "zerocopy"),
             dont_fragment: flag(object, "dont_fragment"),
             skip_copy: flag(object, "skip_rx_copy"),
@@ -210,16 +187,16 @@ impl Parameters {
     }
 
     pub fn all_streams(&self) -> usize {
-        self.streams as usize * if self.direction == Direction::Both { 2 } else { 1 }
+        self.streams as usize * if self.direction == Directions::Both { 2 } else { 1 }
     }
 }
 
-fn block_bytes(object: &Value, protocol: Protocol) -> Result<u32, Fault> {
+fn block_bytes(object: &Value, protocol: Transport) -> Result<u32, Fault> {
     match protocol {
-        Protocol::Tcp => bounded(object, "len", 1, MOST_BLOCK_BYTES, code::BLOCK_SIZE)
+        Transport::Tcp => bounded(object, "len", 1, MOST_BLOCK_BYTES, code::BLOCK_SIZE)
             .map(|bytes| bytes.unwrap_or(TCP_BLOCK_BYTES)),
-        Protocol::Udp if whole(object, "len") == Some(0) => Ok(UDP_BLOCK_BYTES),
-        Protocol::Udp => {
+        Transport::Udp if whole(object, "len") == Some(0) => Ok(UDP_BLOCK_BYTES),
+        Transport::Udp => {
             let (least, most) = (*DATAGRAM_BYTES.start(), *DATAGRAM_BYTES.end());
             bounded(object, "len", least, most, code::DATAGRAM_SIZE)
                 .map(|bytes| bytes.unwrap_or(UDP_BLOCK_BYTES))
@@ -276,7 +253,7 @@ mod tests {
             omit_s: 1,
             time_s: 2,
             streams: 2,
-            direction: Direction::Reverse,
+            direction: Directions::Reverse,
             block_bytes: 131_072,
             client_version: Some("3.12".into()),
             ..Parameters::default()
@@ -321,7 +298,7 @@ mod tests {
     #[test]
     fn what_is_sent_is_read_again() {
         let all = Parameters {
-            protocol: Protocol::Udp,
+            protocol: Transport::Udp,
             omit_s: 1,
             time_s: 3,
             bytes: 1 << 40,
@@ -329,7 +306,7 @@ mod tests {
             mss_bytes: Some(1000),
             no_delay: true,
             streams: 4,
-            direction: Direction::Both,
+            direction: Directions::Both,
             window_bytes: Some(1 << 20),
             block_bytes: 1200,
             bandwidth_bps: Some(10_000_000_000),
@@ -342,7 +319,6 @@ mod tests {
             congestion: Some("cubic".into()),
             server_output: true,
             wide_numbers: true,
-            repeating_payload: true,
             zero_copy: true,
             dont_fragment: true,
             skip_copy: true,

@@ -13,7 +13,7 @@ use super::recorder::{Interval, Row, Total};
 use super::results::{Results, ServerOutput, StreamResult};
 use super::rows::{connected, cpu, interval_row, percent, socket_number, span, with_datagrams};
 use super::run::{Outcome, Role, Test};
-use super::{Direction, Protocol, version};
+use super::{Directions, Transport, version};
 use crate::Error;
 use crate::measure::INTERVAL;
 
@@ -119,7 +119,7 @@ impl Report<'_> {
             Role::Server => put("accepted_connection", peer),
         }
         put("cookie", self.cookie.as_str().into());
-        if parameters.protocol == Protocol::Tcp {
+        if parameters.protocol == Transport::Tcp {
             match (parameters.mss_bytes, self.segment_bytes) {
                 (Some(bytes), _) => put("tcp_mss", bytes.into()),
                 (None, bytes) => put("tcp_mss_default", bytes.unwrap_or(0).into()),
@@ -145,17 +145,17 @@ impl Report<'_> {
     fn test_start(&self) -> Value {
         let parameters = &self.test.parameters;
         json!({
-            "protocol": match parameters.protocol { Protocol::Tcp => "TCP", Protocol::Udp => "UDP" },
+            "protocol": match parameters.protocol { Transport::Tcp => "TCP", Transport::Udp => "UDP" },
             "num_streams": parameters.streams,
             "blksize": parameters.block_bytes,
             "omit": parameters.omit_s,
             "duration": parameters.time_s,
             "bytes": parameters.bytes,
             "blocks": parameters.blocks,
-            "reverse": u8::from(parameters.direction == Direction::Reverse),
+            "reverse": u8::from(parameters.direction == Directions::Reverse),
             "tos": parameters.tos.unwrap_or(0),
             "target_bitrate": parameters.bandwidth_bps.unwrap_or(0),
-            "bidir": u8::from(parameters.direction == Direction::Both),
+            "bidir": u8::from(parameters.direction == Directions::Both),
             "fqrate": parameters.pacing_bps.unwrap_or(0),
             "interval": self.test.subject.interval.unwrap_or(INTERVAL).as_secs_f64(),
         })
@@ -173,9 +173,9 @@ impl Report<'_> {
             report: self,
         };
         match self.test.parameters.direction {
-            Direction::Forward => vec![sums("", is_client)],
-            Direction::Reverse => vec![sums("", !is_client)],
-            Direction::Both => vec![sums("", is_client), sums("_bidir_reverse", !is_client)],
+            Directions::Forward => vec![sums("", is_client)],
+            Directions::Reverse => vec![sums("", !is_client)],
+            Directions::Both => vec![sums("", is_client), sums("_bidir_reverse", !is_client)],
         }
     }
 
@@ -207,8 +207,8 @@ impl Report<'_> {
     fn sum_row(&self, interval: &Interval, sum: &Row, sends: bool) -> Value {
         let row = interval_row(interval, sum, None, sends);
         match self.test.parameters.protocol {
-            Protocol::Tcp => row,
-            Protocol::Udp => with_datagrams(row, sum, sends),
+            Transport::Tcp => row,
+            Transport::Udp => with_datagrams(row, sum, sends),
         }
     }
 
@@ -287,7 +287,7 @@ impl Report<'_> {
     fn stream(&self, place: usize) -> Value {
         let (stream, ends) = (&self.test.streams[place], self.ends(place));
         let id = socket_number(stream);
-        if self.test.parameters.protocol == Protocol::Udp {
+        if self.test.parameters.protocol == Transport::Udp {
             let mut row = span(ends.sent_s, ends.sent_bytes.max(ends.received_bytes));
             row.insert("socket".into(), id.into());
             ends.datagrams(&mut row);
@@ -326,7 +326,7 @@ impl Sums<'_> {
         let longest = |of: fn(&Ends) -> f64| all.iter().map(of).fold(0.0, f64::max);
         let mut sent = span(longest(|ends| ends.sent_s), sum(|ends| ends.sent_bytes));
         let mut received = span(longest(|ends| ends.received_s), sum(|ends| ends.received_bytes));
-        if self.report.test.parameters.protocol == Protocol::Udp {
+        if self.report.test.parameters.protocol == Transport::Udp {
             let together = Ends {
                 packets: sum(|ends| ends.packets),
                 lost: sum(|ends| ends.lost),

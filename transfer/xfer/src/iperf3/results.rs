@@ -83,7 +83,7 @@ impl Results {
     }
 
     /// As they are read: of exactly the streams that there are, whose numbers are in `ids`.
-    pub(super) fn from_json(object: &Value, ids: &[u32]) -> Result<Results, String> {
+    pub(crate) fn from_json(object: &Value, ids: &[u32]) -> Result<Results, String> {
         let percent = |key: &str| {
             number(object, key).filter(|x| *x >= 0.0).ok_or_else(|| format!("no number as {key}"))
         };
@@ -103,7 +103,10 @@ impl Results {
         // Numbers grow with the order of opening, so the order of numbers is that of the streams.
         streams.sort_by_key(|stream| stream.id);
         if let Some((stream, _)) = streams.iter().zip(ids).find(|(stream, id)| stream.id != **id) {
-            return Err(format!("a result of stream {}, which there is not, or twice", stream.id));
+            return Err(format!(
+                "a result of stream {}, which does not exist, or twice",
+                stream.id
+            ));
         }
         let json = object.get("server_output_json").cloned().map(ServerOutput::Json);
         let lines = || object.get("server_output_text")?.as_str().map(str::to_owned);
@@ -135,8 +138,9 @@ impl StreamResult {
     }
 
     fn from_json(object: &Value) -> Result<StreamResult, String> {
-        let need =
-            |key: &str| whole(object, key).ok_or_else(|| format!("{key} of a stream is no count"));
+        let need = |key: &str| {
+            whole(object, key).ok_or_else(|| format!("{key} of a stream is not a count"))
+        };
         let there = |key: &str| {
             number(object, key).ok_or_else(|| format!("a stream without a number as {key}"))
         };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Protocol;
+use super::Transport;
 use super::recorder::{Interval, Row};
 use super::results::CpuPercent;
 use super::stream::Stream;
@@ -40,7 +40,7 @@ pub(super) fn interval_row(
     put("sender", sends.into());
     let object = Value::Object(object);
     match stream.map(|stream| stream.protocol) {
-        Some(Protocol::Udp) => with_datagrams(object, row, sends),
+        Some(Transport::Udp) => with_datagrams(object, row, sends),
         _ => object,
     }
 }

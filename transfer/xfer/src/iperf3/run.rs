@@ -11,7 +11,7 @@ use super::recorder::{Measured, Recorder};
 use super::results::{CpuPercent, Results, StreamResult};
 use super::stream::Stream;
 use super::traffic::Traffic;
-use super::{Direction, Parameters, Protocol, State};
+use super::{Directions, Parameters, State, Transport};
 use crate::measure::{Cpu, Goal, INTERVAL, Meter, Payload, Record, Subject, Watched};
 use crate::{Control, Error};
 
@@ -121,7 +121,7 @@ impl Test {
     fn flow_ids(&self) -> Vec<String> {
         let streams = self.parameters.streams as usize;
         let name = |place: usize| match self.parameters.direction {
-            Direction::Both if place >= streams => format!("iperf3/{}/reverse", place - streams),
+            Directions::Both if place >= streams => format!("iperf3/{}/reverse", place - streams),
             _ => format!("iperf3/{place}"),
         };
         (0..self.streams.len()).map(name).collect()
@@ -146,7 +146,7 @@ impl Test {
         };
         Results {
             cpu: outcome.cpu,
-            has_retransmits: sends.then_some(self.parameters.protocol == Protocol::Tcp),
+            has_retransmits: sends.then_some(self.parameters.protocol == Transport::Tcp),
             congestion_used: self.congestion_used(),
             streams: self.streams.iter().zip(&measured.streams).map(stream).collect(),
             server_output: None,
@@ -341,7 +341,7 @@ impl Metering {
 }
 
 fn watch(meter: &Meter, stream: &Stream, id: &str) -> Result<Watched, Error> {
-    if stream.protocol == Protocol::Udp {
+    if stream.protocol == Transport::Udp {
         return Ok(meter.add_datagrams(id, "cbr", stream.shared_datagrams()));
     }
     let count = Arc::clone(&stream.bytes);

@@ -17,7 +17,7 @@ use super::results::{Results, ServerOutput};
 use super::run::{Outcome, Role, Test};
 use super::server::{Arrivals, Context};
 use super::stream::Stream;
-use super::{Direction, Parameters, Protocol, State, code, complete, stream_id};
+use super::{Directions, Parameters, State, Transport, code, complete, stream_id};
 use crate::Error;
 
 /// Most JSON that a client sends as parameters: iperf3 reads 8 KiB (`MAX_PARAMS_JSON_STRING`), a
@@ -110,8 +110,8 @@ impl<'a> ServerTest<'a> {
     /// Waits for the streams; those on which the client sends come first.
     fn open(&self, parameters: Parameters, arrivals: &Arrivals) -> Result<Test, Error> {
         let sockets = match parameters.protocol {
-            Protocol::Tcp => self.accept(&parameters, arrivals),
-            Protocol::Udp => self.admit(&parameters),
+            Transport::Tcp => self.accept(&parameters, arrivals),
+            Transport::Udp => self.admit(&parameters),
         };
         let sockets = sockets.inspect_err(|error| {
             if *error != Error::Cancelled {
@@ -122,9 +122,9 @@ impl<'a> ServerTest<'a> {
         let mut streams = Vec::new();
         for (place, socket) in sockets.into_iter().enumerate() {
             let sends = match parameters.direction {
-                Direction::Forward => false,
-                Direction::Reverse => true,
-                Direction::Both => place >= each,
+                Directions::Forward => false,
+                Directions::Reverse => true,
+                Directions::Both => place >= each,
             };
             let (id, protocol) = (stream_id(place), parameters.protocol);
             let stream = Stream::new(id, sends, protocol, socket, &self.context.control)?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairway_schema::tcp_info::FIELDS;
 use socket2::SockRef;
 
-use super::Protocol;
+use super::Transport;
 use crate::measure::{DatagramCounts, Datagrams};
 use crate::rt::{Mutex, MutexGuard, Socket};
 use crate::socket::congestion_control;
@@ -22,7 +22,7 @@ const TCP_INFO_BYTES: usize = 512;
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) sends: bool,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: Transport,
     pub(super) socket: Socket,
     pub(super) local: SocketAddr,
     pub(super) remote: SocketAddr,
@@ -77,7 +77,7 @@ impl Stream {
     pub(super) fn new(
         id: u32,
         sends: bool,
-        protocol: Protocol,
+        protocol: Transport,
         socket: Socket,
         control: &Control,
     ) -> Result<Stream, Error> {
@@ -86,8 +86,8 @@ impl Stream {
         let local = socket.local_addr().map_err(failed)?.as_socket();
         let remote = socket.peer_addr().map_err(failed)?.as_socket();
         let congestion = match protocol {
-            Protocol::Tcp => congestion_control(&socket).unwrap_or_else(|| "unknown".into()),
-            Protocol::Udp => String::new(),
+            Transport::Tcp => congestion_control(&socket).unwrap_or_else(|| "unknown".into()),
+            Transport::Udp => String::new(),
         };
         Ok(Stream {
             id,
@@ -169,12 +169,12 @@ impl Stream {
 
     pub(super) fn see(&self) -> Seen {
         match self.protocol {
-            Protocol::Tcp => {
+            Transport::Tcp => {
                 let bytes = self.see_bytes();
                 let tcp = if self.sends { tcp_seen(&self.socket) } else { None };
                 Seen { bytes, tcp, ..Seen::default() }
             }
-            Protocol::Udp => {
+            Transport::Udp => {
                 // While the totals are locked no datagram is counted, so that bytes and packets agree.
                 let totals = self.totals();
                 let counts = &totals.datagrams.counts;

@@ -80,9 +80,9 @@ fn agree([client, server]: &[Value; 2], ways: &[&str]) {
 #[test]
 fn data_goes_forward_back_and_both_ways() {
     for (direction, ways) in [
-        (Direction::Forward, &[""][..]),
-        (Direction::Reverse, &[""]),
-        (Direction::Both, &["", "_bidir_reverse"]),
+        (Directions::Forward, &[""][..]),
+        (Directions::Reverse, &[""]),
+        (Directions::Both, &["", "_bidir_reverse"]),
     ] {
         for streams in [1, 3] {
             let reports = both(|options| {
@@ -99,10 +99,10 @@ fn data_goes_forward_back_and_both_ways() {
 
 #[test]
 fn datagrams_are_counted_at_both_ends() {
-    for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+    for direction in [Directions::Forward, Directions::Reverse, Directions::Both] {
         for wide_numbers in [false, true] {
             let reports = both(|options| {
-                options.protocol = Protocol::Udp;
+                options.protocol = Transport::Udp;
                 options.block_bytes = Some(1000);
                 options.bandwidth_bps = Some(2_000_000);
                 (options.direction, options.wide_numbers) = (direction, wide_numbers);
@@ -120,16 +120,16 @@ fn datagrams_are_counted_at_both_ends() {
 #[test]
 fn an_amount_is_sent_to_its_last_byte() {
     let amount = 3_000_000.0;
-    for direction in [Direction::Forward, Direction::Reverse] {
+    for direction in [Directions::Forward, Directions::Reverse] {
         let reports = both(|options| {
             (options.duration_s, options.bytes) = (None, Some(amount as u64));
             (options.direction, options.streams) = (direction, 3);
         });
         // In the other direction it is the client that notices.
-        let key = if direction == Direction::Forward { "sum_sent" } else { "sum_received" };
+        let key = if direction == Directions::Forward { "sum_sent" } else { "sum_received" };
         let bytes = number(&reports[0], key);
         assert!(bytes >= amount && bytes < amount + 3.0 * 131_072.0, "{bytes}");
-        if direction == Direction::Forward {
+        if direction == Directions::Forward {
             assert_eq!((bytes, number(&reports[1], "sum_received")), (amount, amount));
         }
     }
@@ -156,7 +156,7 @@ fn the_omitted_time_does_not_count() {
     assert_eq!(client["end"]["sum_sent"]["start"], 0);
     let [client, _] = both(|options| {
         (options.omit_s, options.duration_s) = (1.0, Some(0.5));
-        (options.protocol, options.bandwidth_bps) = (Protocol::Udp, Some(1_000_000));
+        (options.protocol, options.bandwidth_bps) = (Transport::Udp, Some(1_000_000));
         options.block_bytes = Some(500);
     });
     // The sums at the end hold the receiver's packets, whose omitted time ends a moment apart.
@@ -196,10 +196,10 @@ fn the_servers_report_comes_along_if_it_is_wanted() {
 
 #[test]
 fn records_are_in_the_schema_of_every_backend() {
-    for protocol in [Protocol::Tcp, Protocol::Udp] {
+    for protocol in [Transport::Tcp, Transport::Udp] {
         let (task, address) = server(once());
         let sessions = Sessions::default();
-        let (direction, bandwidth_bps) = (Direction::Both, Some(2_000_000));
+        let (direction, bandwidth_bps) = (Directions::Both, Some(2_000_000));
         let asked = options(address);
         let asked = ClientOptions { protocol, streams: 2, direction, bandwidth_bps, ..asked };
         client(&asked, subject("generator"), &Control::new(), &sessions).unwrap();
@@ -238,7 +238,7 @@ fn a_second_client_is_turned_away_and_several_are_let_in_if_allowed() {
     assert!(matches!(&refused, Error::Refused(why) if why.contains("another test")), "{refused}");
     drop(first);
     let (_task, address) = server(ServerOptions { tests: 3, ..ServerOptions::default() });
-    let at_once: Vec<_> = [Protocol::Tcp, Protocol::Udp, Protocol::Udp]
+    let at_once: Vec<_> = [Transport::Tcp, Transport::Udp, Transport::Udp]
         .map(|protocol| {
             let asked = ClientOptions { protocol, streams: 2, ..options(address) };
             std::thread::spawn(move || run(&asked))

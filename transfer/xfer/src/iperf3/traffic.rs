@@ -16,7 +16,7 @@ use super::channel::{is_soft, wait_for};
 use super::datagram::{Header, answer};
 use super::pace::{Amount, Pace, limit_bytes};
 use super::stream::Stream;
-use super::{Parameters, Protocol};
+use super::{Parameters, Transport};
 use crate::Error;
 use crate::rt::Mutex;
 use crate::socket::is_of_the_way;
@@ -61,7 +61,7 @@ impl Traffic {
         let block_bytes = parameters.block_bytes as usize;
         // A pattern, so that nothing on the way makes it smaller by much less effort than iperf3's.
         let block: Arc<[u8]> = (0..block_bytes).map(|at| (at % 251) as u8).collect();
-        let is_tcp = parameters.protocol == Protocol::Tcp;
+        let is_tcp = parameters.protocol == Transport::Tcp;
         let file = match parameters.zero_copy && is_tcp {
             true => Some(in_memory(&block)?),
             false => None,
@@ -123,10 +123,10 @@ impl Traffic {
 
     fn carry(&self, stream: &Stream) {
         let result = match (stream.protocol, stream.sends) {
-            (Protocol::Tcp, true) => self.send(stream),
-            (Protocol::Tcp, false) => self.receive(stream),
-            (Protocol::Udp, true) => self.send_datagrams(stream),
-            (Protocol::Udp, false) => self.receive_datagrams(stream),
+            (Transport::Tcp, true) => self.send(stream),
+            (Transport::Tcp, false) => self.receive(stream),
+            (Transport::Udp, true) => self.send_datagrams(stream),
+            (Transport::Udp, false) => self.receive_datagrams(stream),
         };
         if let Err(error) = result
             && !self.is_over()

@@ -24,14 +24,12 @@
 mod collect;
 mod dialogue;
 mod engine;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
 mod gaps;
 mod generate;
 mod header;
 #[cfg(test)]
 mod hostile_tests;
-mod messages;
+pub(crate) mod messages;
 mod options;
 mod pattern;
 mod plan;
@@ -44,8 +42,8 @@ mod sockets;
 mod tests;
 
 pub use header::BYTES as SMALLEST_DATAGRAM;
-pub use options::{CollectOptions, FlowOptions, GenerateOptions, Timing, Ways};
-pub use plan::LARGEST_DATAGRAM;
+pub use options::{CollectOptions, Directions, FlowOptions, GenerateOptions, Timing};
+pub use plan::{LARGEST_DATAGRAM, Transport};
 
 pub(crate) use collect::collect;
 pub(crate) use generate::{Generated, generate};

@@ -57,108 +57,72 @@ pub enum Timing {
     },
 }
 
-/// Which way the payload of a session goes.
+/// The directions of payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ways {
-    /// From the generator to the collector.
+pub enum Directions {
+    /// From the generator or client to the collector or server.
     #[default]
     Forward,
-    /// From the collector to the generator.
+    /// The other way.
     Reverse,
     /// Both, each with as many connections.
     Both,
 }
 
-/// Flows that are alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct FlowOptions {
-    /// What they are called.
-    pub id: String,
-    /// How many; each way if they go both.
-    pub connections: u32,
-    /// Datagrams instead of connections.
-    pub udp: bool,
-    /// Which way the payload goes.
-    pub ways: Ways,
-    /// What is written at once, in bytes; 128 KiB or a datagram of 1448 bytes if none is given.
-    pub message_bytes: Option<u32>,
-    /// When messages are written.
-    pub timing: Timing,
-    /// Whether the time to the next message begins when this one is written.
-    pub pause: bool,
-    /// When they start, in seconds from the start of the session.
-    pub start_s: f64,
-    /// From one connection's start to the next one's, in seconds.
-    pub start_apart_s: f64,
-    /// When they stop, in seconds from the start of the session; 10 if nothing else ends them.
-    pub stop_s: Option<f64>,
-    /// Payload that all of them carry together, each way.
-    pub bytes: Option<u64>,
-    /// Whether the receiver checks every byte.
-    pub verify: bool,
-    /// Congestion control, pacing, buffers and segment size.
-    pub wishes: Wishes,
-    /// `TCP_NODELAY`: small messages do not wait for acknowledgements.
-    pub no_delay: bool,
-}
-
-impl Default for FlowOptions {
-    fn default() -> Self {
-        FlowOptions {
-            id: "load".into(),
-            connections: 1,
-            udp: false,
-            ways: Ways::Forward,
-            message_bytes: None,
-            timing: Timing::AsFast,
-            pause: false,
-            start_s: 0.0,
-            start_apart_s: 0.0,
-            stop_s: None,
-            bytes: None,
-            verify: false,
-            wishes: Wishes::default(),
-            no_delay: false,
-        }
+options! {
+    /// Flows that are alike.
+    FlowOptions {
+        /// What they are called.
+        id: String = "load".into(),
+        /// How many; each way if they go both.
+        connections: u32 = 1,
+        /// Datagrams instead of connections.
+        udp: bool,
+        /// Which way the payload goes.
+        ways: Directions,
+        /// What is written at once, in bytes; 128 KiB or a datagram of 1448 bytes if none is given.
+        message_bytes: Option<u32>,
+        /// When messages are written.
+        timing: Timing,
+        /// Whether the time to the next message begins when this one is written.
+        pause: bool,
+        /// When they start, in seconds from the start of the session.
+        start_s: f64,
+        /// From one connection's start to the next one's, in seconds.
+        start_apart_s: f64,
+        /// When they stop, in seconds from the start of the session; 10 if nothing else ends them.
+        stop_s: Option<f64>,
+        /// Payload that all of them carry together, each way.
+        bytes: Option<u64>,
+        /// Whether the receiver checks every byte.
+        verify: bool,
+        /// Congestion control, pacing, buffers and segment size.
+        wishes: Wishes,
+        /// `TCP_NODELAY`: small messages do not wait for acknowledgements.
+        no_delay: bool,
     }
 }
 
-/// What a generator does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GenerateOptions {
-    /// The collector: `HOST[:PORT]`.
-    pub to: String,
-    /// What the collector printed.
-    pub token: String,
-    /// Whether the control channel goes without TLS. The payload always does.
-    pub plain: bool,
-    /// What is sent.
-    pub flows: Vec<FlowOptions>,
-    /// Of all random gaps.
-    pub seed: u64,
-    /// What is left out of the measurement at the beginning, in seconds.
-    pub omit_s: f64,
-    /// Whether senders wait for their time without sleeping: precise, and a core each.
-    pub busy: bool,
-    /// How long the collector may be silent, in seconds.
-    pub timeout_s: f64,
-}
-
-impl Default for GenerateOptions {
-    fn default() -> Self {
-        GenerateOptions {
-            to: String::new(),
-            token: String::new(),
-            plain: false,
-            flows: vec![FlowOptions::default()],
-            seed: 1,
-            omit_s: 0.0,
-            busy: false,
-            timeout_s: 30.0,
-        }
+options! {
+    /// What a generator does.
+    GenerateOptions {
+        /// The collector: `HOST[:PORT]`.
+        to: String,
+        /// What the collector printed.
+        token: String,
+        /// Whether the control channel goes without TLS. The payload always does.
+        plain: bool,
+        /// What is sent.
+        flows: Vec<FlowOptions> = vec![FlowOptions::default()],
+        /// Of all random gaps.
+        seed: u64 = 1,
+        /// What is left out of the measurement at the beginning, in seconds.
+        omit_s: f64,
+        /// Whether senders wait for their time without sleeping: precise, and a core each.
+        busy: bool,
+        /// How long the collector may be silent, in seconds.
+        timeout_s: f64 = 30.0,
     }
 }
 
@@ -213,9 +177,9 @@ impl FlowOptions {
         };
         let reverse = Group { direction: Direction::Reverse, ..group.clone() };
         Ok(match self.ways {
-            Ways::Forward => vec![group],
-            Ways::Reverse => vec![reverse],
-            Ways::Both => vec![group, Group { is_back: true, ..reverse }],
+            Directions::Forward => vec![group],
+            Directions::Reverse => vec![reverse],
+            Directions::Both => vec![group, Group { is_back: true, ..reverse }],
         })
     }
 
@@ -266,37 +230,23 @@ impl Timing {
     }
 }
 
-/// What a collector does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CollectOptions {
-    /// Where it listens: `ADDR:PORT`.
-    pub bind: String,
-    /// Whether it ends after the first session.
-    pub once: bool,
-    /// Connections of all sessions together, and flows of datagrams.
-    pub max_connections: u32,
-    /// Sessions at once.
-    pub max_sessions: u32,
-    /// A file that the token is kept in, so that a collector started again is recognised.
-    pub keep_token: Option<String>,
-    /// Whether the control channel may go without TLS.
-    pub plain: bool,
-    /// How long a generator may be silent, in seconds.
-    pub timeout_s: f64,
-}
-
-impl Default for CollectOptions {
-    fn default() -> Self {
-        CollectOptions {
-            bind: format!("[::]:{}", super::DEFAULT_PORT),
-            once: false,
-            max_connections: 10_000,
-            max_sessions: 100,
-            keep_token: None,
-            plain: false,
-            timeout_s: 30.0,
-        }
+options! {
+    /// What a collector does.
+    CollectOptions {
+        /// Where it listens: `ADDR:PORT`.
+        bind: String = format!("[::]:{}", super::DEFAULT_PORT),
+        /// Whether it ends after the first session.
+        once: bool,
+        /// Connections of all sessions together, and flows of datagrams.
+        max_connections: u32 = 10_000,
+        /// Sessions at once.
+        max_sessions: u32 = 100,
+        /// A file that the token is kept in, so that a collector started again is recognised.
+        keep_token: Option<String>,
+        /// Whether the control channel may go without TLS.
+        plain: bool,
+        /// How long a generator may be silent, in seconds.
+        timeout_s: f64 = 30.0,
     }
 }
 
@@ -351,7 +301,8 @@ mod tests {
 
     #[test]
     fn both_ways_are_two_groups() {
-        let plan = plan_of(FlowOptions { ways: Ways::Both, ..FlowOptions::default() }).unwrap();
+        let plan =
+            plan_of(FlowOptions { ways: Directions::Both, ..FlowOptions::default() }).unwrap();
         let told: Vec<_> = plan.flows().into_iter().map(|flow| flow.id).collect();
         assert_eq!(told, ["load", "load/reverse"]);
         assert_eq!(plan.groups[1].direction, Direction::Reverse);

@@ -28,8 +28,10 @@ pub const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
+    /// A connection for each flow.
     #[default]
     Tcp,
+    /// Datagrams.
     Udp,
 }
 

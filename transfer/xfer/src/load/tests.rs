@@ -82,7 +82,7 @@ pub(super) fn report(generated: Generated) -> Report {
 #[test]
 fn every_byte_that_is_sent_is_received_and_both_ends_say_so() {
     let house = House::new(CollectOptions::default());
-    for ways in [Ways::Forward, Ways::Reverse, Ways::Both] {
+    for ways in [Directions::Forward, Directions::Reverse, Directions::Both] {
         let connections = 3;
         let generated =
             house.run(FlowOptions { ways, connections, verify: true, ..flow(10_000_001) });
@@ -93,8 +93,8 @@ fn every_byte_that_is_sent_is_received_and_both_ends_say_so() {
         assert_eq!((taken.end, taken.payload_bytes), ends[ways as usize]);
         let expected = |of: bool| if of { (3, 10_000_001, 10_000_001) } else { (0, 0, 0) };
         let told = |total: &Total| (total.flows, total.sent_bytes, total.received_bytes);
-        assert_eq!(told(&report.forward), expected(ways != Ways::Reverse));
-        assert_eq!(told(&report.reverse), expected(ways != Ways::Forward));
+        assert_eq!(told(&report.forward), expected(ways != Directions::Reverse));
+        assert_eq!(told(&report.reverse), expected(ways != Directions::Forward));
         for (flow, summary) in report.flows.iter().zip(&summary.flows) {
             assert_eq!((flow.corrupt, flow.sent_bytes), (Some(0), flow.received_bytes));
             assert_eq!((&flow.id, flow.goodput_bps), (&summary.id, summary.goodput_bps));
@@ -145,7 +145,9 @@ fn what_is_omitted_is_sent_and_not_measured() {
 #[test]
 fn datagrams_are_counted_one_by_one() {
     let house = House::new(CollectOptions::default());
-    for (ways, verify) in [(Ways::Forward, true), (Ways::Reverse, false), (Ways::Both, false)] {
+    for (ways, verify) in
+        [(Directions::Forward, true), (Directions::Reverse, false), (Directions::Both, false)]
+    {
         let timing = Timing::Poisson { rate_bps: 4e6 };
         let message_bytes = Some(500);
         let udp = FlowOptions { udp: true, timing, verify, message_bytes, ways, ..flow(100_100) };
@@ -153,7 +155,7 @@ fn datagrams_are_counted_one_by_one() {
         let summary = generated.record.summary.clone();
         let report = report(generated);
         // 50,050 bytes each: 100 datagrams of 500 and one of 50, which goes out whole as well.
-        assert_eq!(report.flows.len(), if ways == Ways::Both { 4 } else { 2 });
+        assert_eq!(report.flows.len(), if ways == Directions::Both { 4 } else { 2 });
         for (flow, summary) in report.flows.iter().zip(&summary.flows) {
             let datagrams = flow.datagrams.as_ref().unwrap();
             assert_eq!(datagrams.sent, 101);
@@ -205,7 +207,7 @@ fn several_groups_make_one_session() {
         named("voice", udp),
         named(
             "back",
-            FlowOptions { ways: Ways::Reverse, start_s: 0.1, wishes: reno, ..flow(500_000) },
+            FlowOptions { ways: Directions::Reverse, start_s: 0.1, wishes: reno, ..flow(500_000) },
         ),
     ];
     let generated = house.ask(options(flows)).unwrap();
@@ -230,7 +232,7 @@ fn who_may_not_is_told_why() {
     let many = house.ask(options(vec![FlowOptions { connections: 5, ..flow(1) }]));
     assert!(why(many).contains("5 are more than the 4 allowed"));
     let wishes = Wishes { cc: Some("no-such".into()), ..Wishes::default() };
-    let unknown = FlowOptions { ways: Ways::Reverse, wishes, ..flow(1) };
+    let unknown = FlowOptions { ways: Directions::Reverse, wishes, ..flow(1) };
     assert!(why(house.ask(options(vec![unknown]))).contains("this kernel has"));
     let plain = GenerateOptions { plain: true, ..options(vec![flow(1)]) };
     assert!(why(house.ask(plain)).contains("--plain"));
@@ -264,7 +266,7 @@ fn either_end_can_be_stopped() {
     let control = Control::new();
     let (to, token) = (house.address.clone(), house.token.clone());
     let own = control.clone();
-    let both = FlowOptions { ways: Ways::Both, ..endless() };
+    let both = FlowOptions { ways: Directions::Both, ..endless() };
     let asked = GenerateOptions { to, token, ..options(vec![both]) };
     let asking = thread::spawn(move || generate(&asked, subject(), &own));
     let until = Instant::now() + LONG;
@@ -298,7 +300,7 @@ fn many_connections_are_few_threads() {
     let house = House::new(CollectOptions::default());
     let connections = 300;
     let many = FlowOptions { connections, ..flow(300 * 70_000) };
-    let generated = house.run(FlowOptions { ways: Ways::Both, ..many });
+    let generated = house.run(FlowOptions { ways: Directions::Both, ..many });
     let report = report(generated);
     let bytes: BTreeSet<u64> = report.flows.iter().map(|flow| flow.received_bytes).collect();
     assert_eq!((report.flows.len(), bytes), (600, BTreeSet::from([70_000])));

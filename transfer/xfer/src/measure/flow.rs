@@ -98,7 +98,6 @@ impl Connection {
                 written.saturating_sub(waiting.unwrap_or(0))
             }
             Payload::Acknowledged => field::BYTES_ACKED.raw(record).unwrap_or(0),
-            Payload::Received => field::BYTES_RECEIVED.raw(record).unwrap_or(0),
         }
     }
 

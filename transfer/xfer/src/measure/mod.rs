@@ -78,8 +78,6 @@ pub enum Payload {
     Acknowledged,
     /// The receiving end: payload that was read from the socket.
     Read(Arc<AtomicU64>),
-    /// The receiving end of a connection that carries payload and nothing else: the kernel counts.
-    Received,
 }
 
 impl Payload {

@@ -32,12 +32,6 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Segments lost over segments sent; none if none was sent.
-    pub fn loss_ratio(&self) -> Option<f64> {
-        let (lost, sent) = (self.counts.lost_segments(), self.counts.sent_segments);
-        (sent > 0).then(|| lost as f64 / sent as f64)
-    }
-
     /// Share of the time with data to send in which the receive window held it back; none if there
     /// was no such time.
     pub fn rwnd_limited(&self) -> Option<f64> {

@@ -11,14 +11,17 @@ pub(super) const MAX_ROWS: usize = 1 << 15;
 
 /// What happened to a flow in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Row {
-    pub(super) flow: u32,
-    /// When the interval began, in nanoseconds since the first connection.
-    pub(super) from_ns: u64,
-    pub(super) to_ns: u64,
-    pub(super) payload_bytes: u64,
+pub struct Row {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Start of the interval, in nanoseconds since the first connection.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+    /// Payload delivered in it.
+    pub payload_bytes: u64,
     /// `struct tcp_info` at its end; empty for datagrams.
-    pub(super) record: Box<[u8]>,
+    pub record: Box<[u8]>,
 }
 
 impl Row {
@@ -30,18 +33,6 @@ impl Row {
     pub(super) fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
-}
-
-/// A flow in one interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowInterval<'a> {
-    pub flow: u32,
-    /// When the interval began, in nanoseconds since the first connection.
-    pub from_ns: u64,
-    pub to_ns: u64,
-    pub payload_bytes: u64,
-    /// `struct tcp_info` at its end; empty for datagrams.
-    pub record: &'a [u8],
 }
 
 /// All samples of a transfer, as they were taken: half as large as the columns made of them.
@@ -59,14 +50,8 @@ impl Samples {
     }
 
     /// What happened to every flow in every interval, in the order of their ends.
-    pub fn intervals(&self) -> impl Iterator<Item = FlowInterval<'_>> {
-        self.rows.iter().map(|row| FlowInterval {
-            flow: row.flow,
-            from_ns: row.from_ns,
-            to_ns: row.to_ns,
-            payload_bytes: row.payload_bytes,
-            record: &row.record,
-        })
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// Time series of the flows.

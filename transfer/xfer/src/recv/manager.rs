@@ -90,8 +90,7 @@ impl Manager {
                 spawn("data", move || stream::run(&session, stream, channel))
             }
             Purpose::Load | Purpose::LoadData { .. } => {
-                let said = "it wants to generate traffic, and this receives files; \
-                            run `fairway collect` for that";
+                let said = "it wants to generate traffic; this receives files. Run `fairway collect` for that";
                 return self.control.note(format!("{from}: {said}"));
             }
         };

@@ -77,7 +77,7 @@ pub struct Connected<'a> {
 impl<'a> Connected<'a> {
     fn new(session: &'a Session, number: u32, epoch: u64) -> Self {
         // Reported unless the thread sets another reason.
-        let why = "its thread has panicked, which is a fault of this program";
+        let why = "internal error: its thread panicked; please report it";
         let failure = Some(Error::failed("receiving", why));
         Connected { session, number, epoch, failure }
     }
@@ -90,6 +90,7 @@ impl Drop for Connected<'_> {
 }
 
 /// What changes of a transfer.
+#[derive(Default)]
 pub struct State {
     pub files: BTreeMap<u32, Receiving>,
     pub next_entry: u32,
@@ -122,25 +123,6 @@ impl Session {
         store: Store,
         done_bytes: Arc<AtomicU64>,
     ) -> Self {
-        let state = State {
-            files: BTreeMap::new(),
-            next_entry: 0,
-            directories: std::collections::BTreeSet::new(),
-            digest: TransferDigest::new(),
-            received: Received::default(),
-            confirmed: false,
-            ended: None,
-            gone: None,
-            connections: BTreeMap::new(),
-            outbox: VecDeque::new(),
-            arrived: Vec::new(),
-            tasks: VecDeque::new(),
-            writing: BTreeMap::new(),
-            is_busy: false,
-            control_socket: None,
-            epoch: 0,
-            threads: 0,
-        };
         Session {
             number,
             transfer,
@@ -151,7 +133,7 @@ impl Session {
             store,
             done_bytes,
             began: Instant::now(),
-            state: Mutex::new(state),
+            state: Mutex::default(),
             messages: Condvar::default(),
             tasks: Condvar::default(),
             idle: Condvar::default(),

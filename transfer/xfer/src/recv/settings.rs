@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::stat::{Mode, umask as umask_of};
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::auth::Security;
@@ -17,56 +16,50 @@ pub const DEFAULT_PORT: u16 = 5311;
 /// How long a session whose control connection is gone is kept for its sender to come again.
 const LINGER: Duration = Duration::from_secs(90);
 
-/// What a receiver is asked for.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReceiveOptions {
-    /// The directory that it writes into, and nowhere else.
-    pub out: PathBuf,
-    /// `ADDRESS[:PORT]` to listen at; all addresses if there is none.
-    pub bind: Option<String>,
-    /// Ends when one transfer is complete.
-    #[serde(default)]
-    pub once: bool,
-    /// Without encryption.
-    #[serde(default)]
-    pub plain: bool,
-    /// A file that keeps the token, so that it is the same after a restart.
-    pub keep_token: Option<PathBuf>,
-    /// Replaces files of the same name that differ.
-    #[serde(default)]
-    pub overwrite: bool,
-    /// Has everything on disk before it is confirmed.
-    #[serde(default = "yes")]
-    pub sync: bool,
-    /// What is wished of the sockets.
-    #[serde(default)]
-    pub wishes: Wishes,
-    /// What it takes.
-    #[serde(default)]
-    pub limits: Limits,
-    /// How long the other side may be silent, in seconds.
-    pub timeout_s: Option<f64>,
-    /// How long a sender that is gone may take to come again, in seconds.
-    pub linger_s: Option<f64>,
-    /// A file for the headers of the packets of all transfers.
-    pub capture: Option<PathBuf>,
+options! {
+    /// What a receiver is asked for.
+    ReceiveOptions {
+        /// The directory that it writes into, and nowhere else.
+        out: PathBuf,
+        /// `ADDRESS[:PORT]` to listen at; all addresses if there is none.
+        bind: Option<String>,
+        /// Ends when one transfer is complete.
+        once: bool,
+        /// Without encryption.
+        plain: bool,
+        /// A file that keeps the token, so that it is the same after a restart.
+        keep_token: Option<PathBuf>,
+        /// Replaces files of the same name that differ.
+        overwrite: bool,
+        /// Has everything on disk before it is confirmed.
+        sync: bool = true,
+        /// What is wished of the sockets.
+        wishes: Wishes,
+        /// What it takes.
+        limits: Limits,
+        /// How long the other side may be silent, in seconds.
+        timeout_s: Option<f64>,
+        /// How long a sender that is gone may take to come again, in seconds.
+        linger_s: Option<f64>,
+        /// A file for the headers of the packets of all transfers.
+        capture: Option<PathBuf>,
+    }
 }
 
-/// What a receiver takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Transfers at once.
-    pub sessions: usize,
-    /// Data connections of one transfer.
-    pub streams: u32,
-    /// Content of one transfer, in bytes.
-    pub bytes: Option<u64>,
-    /// Files and directories of one transfer.
-    pub files: u64,
-    /// Bytes that stay free on the disk.
-    pub spare_bytes: u64,
+options! {
+    /// What a receiver takes.
+    Limits {
+        /// Transfers at once.
+        sessions: usize = 64,
+        /// Data connections of one transfer; each has a thread and a buffer.
+        streams: u32 = 256,
+        /// Content of one transfer, in bytes.
+        bytes: Option<u64>,
+        /// Files and directories of one transfer.
+        files: u64 = store::Limits::default().files,
+        /// Bytes that stay free on the disk.
+        spare_bytes: u64 = store::Limits::default().spare_bytes,
+    }
 }
 
 impl Limits {
@@ -74,20 +67,6 @@ impl Limits {
     /// told that there is no room.
     pub fn control_connections(&self) -> usize {
         self.sessions.saturating_mul(2).saturating_add(8)
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let store = store::Limits::default();
-        Limits {
-            sessions: 64,
-            // Each has a thread and a buffer.
-            streams: 256,
-            bytes: None,
-            files: store.files,
-            spare_bytes: store.spare_bytes,
-        }
     }
 }
 
@@ -116,27 +95,10 @@ fn umask() -> u32 {
     mask.bits()
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl ReceiveOptions {
     /// Defaults for everything but the directory.
     pub fn new(out: impl Into<PathBuf>) -> Self {
-        ReceiveOptions {
-            out: out.into(),
-            bind: None,
-            once: false,
-            plain: false,
-            keep_token: None,
-            overwrite: false,
-            sync: true,
-            wishes: Wishes::default(),
-            limits: Limits::default(),
-            timeout_s: None,
-            linger_s: None,
-            capture: None,
-        }
+        ReceiveOptions { out: out.into(), ..ReceiveOptions::default() }
     }
 
     /// Checks what was asked for.
@@ -145,12 +107,12 @@ impl ReceiveOptions {
     /// [`Error::Input`] in words that say what to do.
     pub fn check(&self) -> Result<Settings, Error> {
         if self.limits.sessions == 0 || self.limits.streams == 0 || self.limits.files == 0 {
-            return Err(Error::Input("limits of 0 let nobody in; give 1 or more".into()));
+            return Err(Error::Input("limits must be at least 1".into()));
         }
         Ok(Settings {
             once: self.once,
             security: if self.plain { Security::Plain } else { Security::Encrypted },
-            limits: self.limits,
+            limits: self.limits.clone(),
             timeout: time("timeout", self.timeout_s, crate::send::TIMEOUT)?,
             linger: time("linger", self.linger_s, LINGER)?,
             umask: umask(),

@@ -89,7 +89,9 @@ impl<'a> BlockSender<'a> {
     ) -> Result<(), Trouble> {
         let Some((_, source)) = &self.latest else { return Ok(()) };
         let index = u64::from(block.index);
-        if let Some(claimed) = session.claim(block) {
+        // Not in the condition: the lock would be held in the body.
+        let claimed = session.state().queue.claim(block);
+        if let Some(claimed) = claimed {
             let ours = source.sum(index, &mut self.buffer).map_err(Trouble::Source)?;
             if ours == claimed {
                 session.held(block, ours);
@@ -124,7 +126,7 @@ impl<'a> BlockSender<'a> {
             at += length as u64;
         }
         let sum = hasher.sum();
-        session.hashed(block, sum);
+        session.state().queue.hashed(block, sum);
         channel.queue_frame(&sum)?;
         Ok(())
     }
@@ -162,7 +164,7 @@ impl<'a> BlockSender<'a> {
             session.state().stream_digest = Some(hasher.digest());
         }
         let sum: Sum = hasher.sum();
-        session.hashed(block, sum);
+        session.state().queue.hashed(block, sum);
         channel.queue_frame(&sum)?;
         Ok(())
     }

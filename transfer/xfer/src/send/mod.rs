@@ -142,7 +142,7 @@ fn try_until_confirmed(
             End::Fatal(error) => return Err(error),
             End::Broken(error) => error,
         };
-        let is_first = number == 0 && !session.was_welcome();
+        let is_first = number == 0 && !session.state().is_known;
         if is_first || latest.elapsed() > session.settings.patience {
             return Err(failure);
         }

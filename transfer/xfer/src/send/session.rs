@@ -135,10 +135,6 @@ impl Session {
         self.over.wait_until(self.state(), Instant::now() + time, ended).1.is_some()
     }
 
-    pub fn was_welcome(&self) -> bool {
-        self.state().is_known
-    }
-
     /// Treats the first refusals of a token that was accepted before as connection failures: without
     /// TLS, refusals are not protected against corruption.
     pub fn forgive(&self, error: Error) -> Error {
@@ -174,14 +170,6 @@ impl Session {
         };
         let waited = self.work.wait_until(self.state(), Instant::now() + wait, taken);
         waited.1.unwrap_or(Task::Wait)
-    }
-
-    pub fn claim(&self, block: Block) -> Option<Sum> {
-        self.state().queue.claim(block)
-    }
-
-    pub fn hashed(&self, block: Block, sum: Sum) {
-        self.state().queue.hashed(block, sum);
     }
 
     pub fn held(&self, block: Block, sum: Sum) {

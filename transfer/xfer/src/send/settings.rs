@@ -49,40 +49,36 @@ impl Default for Streams {
     }
 }
 
-/// What a sender is asked for.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SendOptions {
-    /// A file, a directory, or "-" for standard input.
-    pub path: PathBuf,
-    /// `HOST[:PORT]` of the receiver.
-    pub host: String,
-    /// As the receiver has printed it.
-    pub token: String,
-    /// How many connections carry the data.
-    #[serde(default)]
-    pub streams: Streams,
-    /// What is wished of their sockets.
-    #[serde(default)]
-    pub wishes: Wishes,
-    /// How much a connection takes at once.
-    pub chunk_bytes: Option<u64>,
-    /// How blocks are shared among connections.
-    #[serde(default)]
-    pub striping: Striping,
-    /// Most that all connections send together, in bit/s.
-    pub limit_bps: Option<u64>,
-    /// Without encryption.
-    #[serde(default)]
-    pub plain: bool,
-    /// The name that it gets at the receiver; its own if there is none.
-    pub name: Option<String>,
-    /// How long the other side may be silent, in seconds.
-    pub timeout_s: Option<f64>,
-    /// How long it goes on trying while nothing arrives, in seconds.
-    pub patience_s: Option<f64>,
-    /// A file for the headers of its packets.
-    pub capture: Option<PathBuf>,
+options! {
+    /// What a sender is asked for.
+    SendOptions {
+        /// A file, a directory, or "-" for standard input.
+        path: PathBuf,
+        /// `HOST[:PORT]` of the receiver.
+        host: String,
+        /// As the receiver has printed it.
+        token: String,
+        /// How many connections carry the data.
+        streams: Streams,
+        /// What is wished of their sockets.
+        wishes: Wishes,
+        /// How much a connection takes at once.
+        chunk_bytes: Option<u64>,
+        /// How blocks are shared among connections.
+        striping: Striping,
+        /// Most that all connections send together, in bit/s.
+        limit_bps: Option<u64>,
+        /// Without encryption.
+        plain: bool,
+        /// The name that it gets at the receiver; its own if there is none.
+        name: Option<String>,
+        /// How long the other side may be silent, in seconds.
+        timeout_s: Option<f64>,
+        /// How long it goes on trying while nothing arrives, in seconds.
+        patience_s: Option<f64>,
+        /// A file for the headers of its packets.
+        capture: Option<PathBuf>,
+    }
 }
 
 /// The same, checked.
@@ -125,9 +121,9 @@ impl SendOptions {
         let input = |why: &str| Err(Error::Input(why.into()));
         let is_stream = self.path.as_os_str() == "-";
         match self.streams {
-            Streams::Fixed(0) => return input("0 streams carry nothing; give 1 or more"),
+            Streams::Fixed(0) => return input("expected at least 1 stream"),
             Streams::Fixed(count) if count > MAX_LANES => {
-                return Err(Error::Input(format!("{count} streams: {MAX_LANES} are the most")));
+                return Err(Error::Input(format!("{count} streams: at most {MAX_LANES}")));
             }
             Streams::Auto(_) if self.striping == Striping::Static => {
                 return input("static striping needs a number of streams; give --streams N");

@@ -214,7 +214,7 @@ impl State {
                 self.end(if is_right {
                     End::Confirmed
                 } else {
-                    let why = "it confirms another content than was sent; send it again";
+                    let why = "it confirms other content than was sent; send again";
                     End::Fatal(Error::failed("the receiver's confirmation", why))
                 });
             }
@@ -223,7 +223,7 @@ impl State {
                 self.end(End::Broken(Error::failed("the receiver is busy", why)));
             }
             ToSender::Welcome { .. } => {
-                let why = "it welcomes twice; use the same version of Fairway at both ends";
+                let why = "it sent two welcomes; use the same version of Fairway at both ends";
                 self.end(End::Fatal(Error::failed("talking with the receiver", why)));
             }
         }

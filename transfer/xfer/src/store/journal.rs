@@ -12,11 +12,11 @@ use super::disk::File;
 use super::tree::{FileTree, Sum};
 
 /// What the file begins with; the number grows when its form changes.
-pub(super) const HEADER: &[u8; 32] = b"fairway: sums of blocks, form 1\n";
+pub(crate) const HEADER: &[u8; 32] = b"fairway: sums of blocks, form 1\n";
 /// Bytes of a check: chance does not make 64 bits.
 const CHECK_BYTES: usize = 8;
 /// Bytes of a line.
-pub(super) const LINE_BYTES: usize = size_of::<Sum>() + CHECK_BYTES;
+pub(crate) const LINE_BYTES: usize = size_of::<Sum>() + CHECK_BYTES;
 /// Lines that are read at once.
 const LINES: usize = 1024;
 

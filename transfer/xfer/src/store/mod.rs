@@ -20,15 +20,13 @@
 
 mod destination;
 pub(crate) mod disk;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
 mod incoming;
-mod journal;
+pub(crate) mod journal;
 mod name;
 mod partial;
 mod settling;
 mod source;
-mod tree;
+pub(crate) mod tree;
 mod writing;
 
 use std::collections::BTreeSet;

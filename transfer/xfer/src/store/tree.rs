@@ -111,6 +111,7 @@ impl Blocks {
         BlockHasher { hasher, only: self.count() == Some(1) }
     }
 
+    #[cfg(test)]
     pub fn sum(self, index: u64, data: &[u8]) -> Sum {
         let mut hasher = self.hasher(index);
         hasher.update(data);

@@ -64,6 +64,7 @@ impl<'a> Writing<'a> {
         Ok(hasher.sum())
     }
 
+    #[cfg(test)]
     pub fn write(&mut self, data: &[u8]) -> Result<Sum, Error> {
         self.expect(data.len() as u64)?;
         self.put(0, data)?;

@@ -17,22 +17,22 @@ fn each(target: &str, run: impl Fn(&[u8])) {
 #[test]
 fn frames_of_the_corpus() {
     each("frame", |bytes| {
-        crate::wire::fuzz::frame(bytes);
-        crate::load::fuzz::said(bytes);
+        crate::fuzz::frame(bytes);
+        crate::fuzz::said(bytes);
     });
 }
 
 #[test]
 fn greetings_of_the_corpus() {
-    each("admission", crate::auth::fuzz::admission);
+    each("admission", crate::fuzz::admission);
 }
 
 #[test]
 fn json_of_the_corpus() {
-    each("iperf3", crate::iperf3::fuzz::json);
+    each("iperf3", crate::fuzz::iperf3_json);
 }
 
 #[test]
 fn journals_of_the_corpus() {
-    each("journal", crate::store::fuzz::journal);
+    each("journal", crate::fuzz::journal);
 }

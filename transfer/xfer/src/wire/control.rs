@@ -1,7 +1,6 @@
 //! The two halves of a control connection, on which both sides send at any time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,11 +41,6 @@ impl ControlSender {
 
     pub fn socket(&self) -> &Socket {
         self.shared.link.socket()
-    }
-
-    /// Whether TLS protects it.
-    pub fn is_encrypted(&self) -> bool {
-        self.shared.tls.is_some()
     }
 
     pub fn send(&self, message: &impl Serialize) -> Result<(), Error> {
@@ -110,11 +104,6 @@ impl ControlSender {
 impl ControlReceiver {
     pub(super) fn new(shared: Arc<Shared>, reader: Reader) -> Self {
         ControlReceiver { shared, reader }
-    }
-
-    /// How long the other side may say nothing, or take nothing.
-    pub fn set_patience(&self, patience: Duration) -> Result<(), Error> {
-        self.shared.link.set_patience(patience)
     }
 
     /// The next message; none if the other side has finished.

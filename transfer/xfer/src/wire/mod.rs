@@ -25,9 +25,7 @@
 
 mod channel;
 mod control;
-mod frame;
-#[cfg(any(test, fuzzing))]
-pub mod fuzz;
+pub(crate) mod frame;
 mod inbox;
 mod link;
 pub mod messages;

@@ -119,7 +119,7 @@ impl Server {
         let thread = thread::Builder::new().name("load-session".into()).stack_size(STACK_BYTES);
         if let Err(error) = thread.spawn(work) {
             server.tally.counts.lock().threads -= 1;
-            server.control.warn(format!("a generator was sent away: {error}"));
+            server.control.warn(format!("a generator was refused: {error}"));
         }
     }
 
@@ -242,7 +242,7 @@ impl Server {
         let mut counts = self.tally.counts.lock();
         if self.is_once && counts.begun > 0 {
             return Err(Error::Refused(
-                "the collector serves one session, and that is under way".into(),
+                "the collector serves one session, which is running".into(),
             ));
         }
         counts.begun += 1;

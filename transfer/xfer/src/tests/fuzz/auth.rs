@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::admission::{Admission, MOST_BYTES, Step};
-use super::hello::{Answer, GREETING_BYTES, Hello, NONCE_BYTES, PREAMBLE, Welcome};
-use super::{Identity, Security};
+use crate::auth::admission::{Admission, MOST_BYTES, Step};
+use crate::auth::hello::{Answer, GREETING_BYTES, Hello, NONCE_BYTES, PREAMBLE, Welcome};
+use crate::auth::{Identity, Security};
 use crate::wire::{Keys, LENGTH_BYTES, Opener, Sealer, decode};
 
 const NONCE: [u8; NONCE_BYTES] = [7; NONCE_BYTES];

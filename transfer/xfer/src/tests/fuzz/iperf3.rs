@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::parameters::{DATAGRAM_BYTES, MOST_BLOCK_BYTES};
-use super::results::Results;
-use super::{MOST_STREAMS_OF_IPERF3, Parameters, Protocol, stream_id};
+use crate::iperf3::parameters::{DATAGRAM_BYTES, MOST_BLOCK_BYTES};
+use crate::iperf3::results::Results;
+use crate::iperf3::{MOST_STREAMS_OF_IPERF3, Parameters, stream_id};
+use crate::load::Transport;
 
 /// Reads bytes as what a client wants of a server, and as what either has measured.
 pub fn json(bytes: &[u8]) {
@@ -26,8 +27,8 @@ fn check(parameters: &Parameters) {
     assert!((1..=most).contains(&u64::from(parameters.streams)));
     let block = u64::from(parameters.block_bytes);
     match parameters.protocol {
-        Protocol::Tcp => assert!((1..=MOST_BLOCK_BYTES).contains(&block)),
-        Protocol::Udp => assert!(DATAGRAM_BYTES.contains(&block)),
+        Transport::Tcp => assert!((1..=MOST_BLOCK_BYTES).contains(&block)),
+        Transport::Udp => assert!(DATAGRAM_BYTES.contains(&block)),
     }
     let texts = [&parameters.title, &parameters.congestion, &parameters.client_version];
     assert!(!texts.into_iter().flatten().any(|text| text.contains(char::is_control)));

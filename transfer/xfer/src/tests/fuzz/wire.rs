@@ -5,9 +5,11 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::frame::{FrameError, Key, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
-use super::messages::{DataHead, ToReceiver, ToSender};
 use crate::store::Name;
+use crate::wire::frame::{
+    FrameError, Key, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
+};
+use crate::wire::messages::{DataHead, ToReceiver, ToSender};
 use crate::words::PEER_CHARACTERS;
 
 /// Reads bytes as frames of a stranger, and as messages of a peer that knows the token.

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::journal::{HEADER, Journal, LINE_BYTES};
-use super::tree::Sum;
+use crate::store::journal::{HEADER, Journal, LINE_BYTES};
+use crate::store::tree::Sum;
 
 /// Blocks of the journal that is damaged.
 const BLOCKS: u8 = 40;

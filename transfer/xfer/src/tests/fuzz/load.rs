@@ -1,7 +1,7 @@
 //! Invariants of the messages about generated traffic, for any input.
 
-use super::messages::Message;
-use crate::wire::fuzz::message;
+use super::wire::message;
+use crate::load::messages::Message;
 
 /// Connections that a collector allows.
 const MOST_FLOWS: u32 = 1000;
