@@ -707,6 +707,3 @@ def linux_collect(experiment: _Document, directory: str | PathLike[str]) -> Linu
 
 def run_script(text: str, name: str, preset: str | None = None) -> str:
     """Run a script against the endpoint; its verdict as JSON, with `text` for readers."""
-
-def tcp_info_fields() -> str:
-    """Every field of the kernel's `struct tcp_info`, as JSON."""
