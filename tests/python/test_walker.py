@@ -41,6 +41,17 @@ def test_a_short_walk_finds_nothing():
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(("frame", "before"), [
+    ('File "<frozen site>", line 517, in venv', True),
+    ('File "/fairway/python/fairway/__main__.py", line 3, in <module>', True),
+    ('File "/fairway/python/fairway/__main__.py", line 23, in main', False),
+    ('File "/x/site-packages/fairway/cli/main.py", line 1, in <module>', False),
+])  # fmt: skip
+def test_an_interrupt_before_main_is_no_fault(frame, before):
+    said = f"Traceback (most recent call last):\n  {frame}\nKeyboardInterrupt\n"
+    assert laws._is_before(said) is before
+
+
 def trio(tmp_path, *, narrow=TABLE, wide=TABLE, summary=SUMMARY, out="", err="", code=0):
     (tmp_path / "a.toml").write_text('duration = "3 s"\n', "utf-8")
     words = ("run", "a.toml")

@@ -21,6 +21,10 @@ _DOCUMENTED = (0, 1, 2, 3, 130, 143, 129)
 _FAULTS = re.compile(
     r"Traceback \(most recent call last\)|internal error|panicked at|\b[A-Z]\w+Warning:"
 )
+#: A frame of the product, other than those that import it before its `main` runs.
+_IN_PRODUCT = re.compile(
+    r'/fairway/(?:\w+/)*(?!__(?:init|main)__\.py", line \d+, in <module>)\w+\.py"'
+)
 #: What Python, JSON and JavaScript write instead of a number.
 _NO_NUMBER = re.compile(r"(?<![\w.-])(None|nan|NaN|-?inf|-?Infinity|null|undefined)(?![\w-])")
 #: Commands whose JSON has all that they print; the others show what they were given too.
@@ -90,8 +94,8 @@ def _ended(trio: Trio) -> Iterator[Find]:
 
 
 def _is_before(err: str) -> bool:
-    """Whether Ctrl-C came while the interpreter was starting, before anything of the product."""
-    return err.rstrip().endswith("KeyboardInterrupt") and "fairway/" not in err
+    """Whether Ctrl-C came while the interpreter was starting, before `main` could ask for it."""
+    return err.rstrip().endswith("KeyboardInterrupt") and not _IN_PRODUCT.search(err)
 
 
 def _leaves_nothing(trio: Trio) -> Iterator[Find]:
