@@ -229,7 +229,7 @@ pub struct Init {
     /// one is not alone.
     pub coupling: Option<Member>,
     /// Whether a congestion mark reduces the window less than a loss does (ABE, RFC 8511), by an
-    /// algorithm that says how much less ([`crate::Rule::kept_after_mark`]).
+    /// algorithm that says how much less ([`crate::Rule::beta_ecn`]).
     pub abe: bool,
 }
 

@@ -125,9 +125,9 @@ pub trait Rule: Send {
     /// The new slow-start threshold after `signal`; the wrapper keeps it at 2 or above.
     fn backoff(&mut self, window: &Window, signal: Signal, flow: &Flow) -> u32;
 
-    /// The share of what is in flight that is kept after a congestion mark where the stack has ABE
-    /// (RFC 8511 section 4); none to answer a mark as always.
-    fn kept_after_mark(&self) -> Option<f64> {
+    /// Factor on the flight size after a congestion mark where the stack has ABE (RFC 8511
+    /// section 4). `None` answers a mark as a loss.
+    fn beta_ecn(&self) -> Option<f64> {
         None
     }
 
@@ -328,9 +328,9 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         let mut ssthresh = self.rule.backoff(&self.window, signal, flow);
         if self.abe
             && signal == Signal::Ecn
-            && let Some(kept) = self.rule.kept_after_mark()
+            && let Some(beta) = self.rule.beta_ecn()
         {
-            ssthresh = ssthresh.max(whole_segments(kept * f64::from(flight(&self.window, flow))));
+            ssthresh = ssthresh.max(whole_segments(beta * f64::from(flight(&self.window, flow))));
         }
         self.reduce_to(ssthresh);
         // A threshold may lie above the window; a reduction still never raises the window.

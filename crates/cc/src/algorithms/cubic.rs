@@ -231,12 +231,12 @@ impl Rfc9438 {
     }
 }
 
-/// What is kept after a mark with ABE (RFC 8511 section 4.1, beta_ecn of CUBIC).
-const KEPT_AFTER_MARK: f64 = 0.85;
+/// β_ecn of CUBIC with ABE (RFC 8511 section 4.1).
+const BETA_ECN: f64 = 0.85;
 
 impl Rule for Rfc9438 {
-    fn kept_after_mark(&self) -> Option<f64> {
-        Some(KEPT_AFTER_MARK)
+    fn beta_ecn(&self) -> Option<f64> {
+        Some(BETA_ECN)
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {

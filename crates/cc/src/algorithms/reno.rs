@@ -102,15 +102,15 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// What is kept after a mark with ABE (RFC 8511 section 4.1, beta_ecn of standard TCP).
-const KEPT_AFTER_MARK: f64 = 0.8;
+/// β_ecn of standard TCP with ABE (RFC 8511 section 4.1).
+const BETA_ECN: f64 = 0.8;
 
 /// RFC 5681 sections 3.1 and 3.2.
 pub(super) struct Rfc5681;
 
 impl Rule for Rfc5681 {
-    fn kept_after_mark(&self) -> Option<f64> {
-        Some(KEPT_AFTER_MARK)
+    fn beta_ecn(&self) -> Option<f64> {
+        Some(BETA_ECN)
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
@@ -125,8 +125,8 @@ impl Rule for Rfc5681 {
 struct Linux6_1;
 
 impl Rule for Linux6_1 {
-    fn kept_after_mark(&self) -> Option<f64> {
-        Some(KEPT_AFTER_MARK)
+    fn beta_ecn(&self) -> Option<f64> {
+        Some(BETA_ECN)
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {

@@ -323,12 +323,12 @@ impl Sender {
         !self.sack && self.phase == Phase::Recovery && self.board.una() >= self.recover
     }
 
-    pub(super) fn step(&mut self, summary: &AckSummary, is_news: bool) {
+    pub(super) fn step(&mut self, summary: &AckSummary, is_informative: bool) {
         let progress = Progress {
             in_flight: self.flight_segments(),
             delivered: summary.delivered.div_ceil(self.mss()),
             advanced_without_loss: summary.acked > 0 && summary.lost == 0,
-            is_news,
+            is_informative,
         };
         self.policy.advance(progress);
     }

@@ -161,8 +161,8 @@ impl Linux6_1 {
 }
 
 impl Rule for Linux6_1 {
-    fn kept_after_mark(&self) -> Option<f64> {
-        Some(super::KEPT_AFTER_MARK)
+    fn beta_ecn(&self) -> Option<f64> {
+        Some(super::BETA_ECN)
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, flow: &Flow) {

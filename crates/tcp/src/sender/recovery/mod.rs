@@ -77,7 +77,7 @@ pub(crate) struct Progress {
     /// Whether the first unacknowledged byte moved, and nothing was newly found lost.
     pub advanced_without_loss: bool,
     /// Whether it says anything that was not known.
-    pub is_news: bool,
+    pub is_informative: bool,
 }
 
 /// A segment that leaves.

@@ -143,7 +143,7 @@ mod tests {
             in_flight,
             delivered,
             advanced_without_loss: advanced,
-            is_news: true,
+            is_informative: true,
         });
         prr.cwnd
     }

@@ -44,7 +44,7 @@ impl RecoveryPolicy for RateHalving {
 
     fn advance(&mut self, progress: Progress) {
         if let Some(episode) = &mut self.episode
-            && progress.is_news
+            && progress.is_informative
         {
             episode.acknowledged(progress.in_flight);
         }
