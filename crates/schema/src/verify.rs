@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn books_balance_or_say_by_how_much() {
+    fn an_imbalance_says_by_how_much() {
         let flow =
             FlowBalance { sent: 9, copied: 2, delivered: 6, dropped: 2, lost: 1, corrupted: 1 };
         assert_eq!(flow.balance("x", 1, T), Ok(()));

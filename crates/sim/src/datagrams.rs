@@ -287,7 +287,7 @@ impl Datagrams {
 
     /// Every packet sent was delivered, dropped or lost, or is on its way; and what a sender's buffer
     /// holds are those of them that have not left their first link.
-    pub(crate) fn check_books(
+    pub(crate) fn check_balance(
         &self,
         specs: &[DatagramFlow],
         on_their_way: &[PacketHandle],

@@ -88,7 +88,7 @@ pub enum RunError {
 pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> {
     let mut simulation = Simulation::new(experiment, NoTap)?;
     simulation.run(control)?;
-    simulation.close_books()?;
+    simulation.check_balance()?;
     Ok(simulation.into_run().0)
 }
 
@@ -108,7 +108,7 @@ pub fn run_captured(
     let recorder = Recorder::create(experiment, &network, directory);
     let mut simulation = Simulation::new(experiment, recorder.map_err(RunError::Capture)?)?;
     simulation.run(control)?;
-    simulation.close_books()?;
+    simulation.check_balance()?;
     let end = simulation.end;
     let (run, recorder) = simulation.into_run();
     let mut remarks = recorder.finish(end).map_err(RunError::Capture)?;
@@ -746,14 +746,14 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     /// Check that every packet is accounted for.
-    fn close_books(&mut self) -> Result<(), Violation> {
+    fn check_balance(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.connections.len()];
-        let mut on_their_way = self.network.close_books(self.now)?;
+        let mut on_their_way = self.network.drain_and_check(self.now)?;
         on_their_way.extend(self.forthcoming.pool());
         for handle in on_their_way.iter().filter(|handle| !self.datagrams.is_datagram(handle)) {
             inside[handle.connection()] += 1;
         }
-        self.datagrams.check_books(&self.experiment.datagrams, &on_their_way, self.now)?;
+        self.datagrams.check_balance(&self.experiment.datagrams, &on_their_way, self.now)?;
         for ((connection, flow), inside) in
             self.connections.iter().zip(&self.experiment.flows).zip(inside)
         {

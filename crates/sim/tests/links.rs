@@ -180,7 +180,7 @@ fn a_backlogged_link_carries_what_its_trace_offers() {
 }
 
 #[test]
-fn tcp_survives_everything_and_the_books_balance() {
+fn tcp_survives_everything_and_the_accounts_balance() {
     for file in ["impairments", "changes", "trace"] {
         let path = format!("{}/../../examples/{file}.toml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap();

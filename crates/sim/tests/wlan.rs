@@ -87,7 +87,7 @@ fn flows_share_by_their_windows() {
 }
 
 #[test]
-fn the_books_of_the_cell_balance() {
+fn the_accounts_of_the_cell_balance() {
     let flows = [("sta0", "server", 10), ("server", "sta1", 10)];
     let run = run_text(&cell("802.11b", "", &flows));
     let wlan = run.summary.wlan.expect("a WLAN");

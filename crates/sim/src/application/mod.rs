@@ -37,10 +37,10 @@ pub(crate) trait Driver {
     fn delivered(&mut self, context: &mut Context<'_>, connection: usize, direction: Direction);
 
     /// Less of what was written to a connection waits to be sent than it was asked to have.
-    fn has_room(&mut self, _hands: &mut Context<'_>, _connection: usize) {}
+    fn has_room(&mut self, _context: &mut Context<'_>, _connection: usize) {}
 
     /// The time has come that it asked for, with this token.
-    fn wake(&mut self, _hands: &mut Context<'_>, _token: u32) {}
+    fn wake(&mut self, _context: &mut Context<'_>, _token: u32) {}
 
     /// The measuring window begins.
     fn window_begins(&mut self, _now: Time) {}

@@ -26,39 +26,39 @@ pub(crate) trait Tap {
 
     /// A packet leaves its host; `segment` is what is in its place.
     #[inline(always)]
-    fn sets_out(&mut self, _parcel: &PacketHandle, _segment: &Segment, _at: Time) {}
+    fn sets_out(&mut self, _handle: &PacketHandle, _segment: &Segment, _at: Time) {}
 
     /// A packet is offered to a link. What becomes of it will be told.
     #[inline(always)]
-    fn enters(&mut self, _parcel: &PacketHandle, _link: u32, _at: Time) {}
+    fn enters(&mut self, _handle: &PacketHandle, _link: u32, _at: Time) {}
 
     /// A packet will come out of the link that it has entered last.
     #[inline(always)]
-    fn passes(&mut self, _parcel: &PacketHandle) {}
+    fn passes(&mut self, _handle: &PacketHandle) {}
 
     /// The queue of a link drops a packet.
     #[inline(always)]
-    fn is_dropped(&mut self, _parcel: &PacketHandle, _link: u32) {}
+    fn is_dropped(&mut self, _handle: &PacketHandle, _link: u32) {}
 
     /// A link loses a packet.
     #[inline(always)]
-    fn is_lost(&mut self, _parcel: &PacketHandle, _link: u32) {}
+    fn is_lost(&mut self, _handle: &PacketHandle, _link: u32) {}
 
     /// A link damages a packet, which will come out of it.
     #[inline(always)]
-    fn is_damaged(&mut self, _parcel: &PacketHandle, _link: u32) {}
+    fn is_damaged(&mut self, _handle: &PacketHandle, _link: u32) {}
 
     /// A packet comes out of a link.
     #[inline(always)]
-    fn leaves(&mut self, _parcel: &PacketHandle, _link: u32, _at: Time) {}
+    fn leaves(&mut self, _handle: &PacketHandle, _link: u32, _at: Time) {}
 
     /// A packet reaches its host.
     #[inline(always)]
-    fn is_delivered(&mut self, _parcel: &PacketHandle, _at: Time) {}
+    fn is_delivered(&mut self, _handle: &PacketHandle, _at: Time) {}
 
     /// A packet has become two.
     #[inline(always)]
-    fn is_copied(&mut self, _parcel: &PacketHandle, _copy: &PacketHandle) {}
+    fn is_copied(&mut self, _handle: &PacketHandle, _copy: &PacketHandle) {}
 
     /// Nothing will be told any more of a time before now.
     #[inline(always)]

@@ -402,9 +402,9 @@ impl Network {
         self.queues.ahead(queue, places)
     }
 
-    /// Every packet offered to a link was delivered, dropped or lost, or is inside. Empties the
-    /// network, and returns what was inside.
-    pub(crate) fn close_books(&mut self, now: Time) -> Result<Vec<PacketHandle>, Violation> {
+    /// Empty the network and return what was inside. Fails unless every packet offered to a link was
+    /// delivered, dropped or lost, or is inside.
+    pub(crate) fn drain_and_check(&mut self, now: Time) -> Result<Vec<PacketHandle>, Violation> {
         let mut pool: Vec<PacketHandle> = self.queues.take_all();
         for device in &mut self.devices {
             if let Device::Port(port) = device {

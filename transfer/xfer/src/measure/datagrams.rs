@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_books_balance_in_any_order(numbers in vec(0..300u64, 1..200)) {
+        fn the_counts_balance_in_any_order(numbers in vec(0..300u64, 1..200)) {
             let mut flow = Datagrams::default();
             for number in &numbers {
                 flow.receive(*number, 0.0, 1, 0);
