@@ -13,100 +13,56 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairway.api import (
-        agree,
-        analyze,
-        animate,
-        fidelity,
-        gallery,
-        load,
-        portrait,
-        reproduce,
-        schema,
-    )
-    from fairway.capture.analysis.result import Analysis
-    from fairway.compare.agree.run import Agreement
-    from fairway.compare.fidelity.run import Fidelity
-    from fairway.errors import (
-        AlgorithmError,
-        ExperimentError,
-        FairwayError,
-        InputError,
-        Interrupted,
-        NotDrawn,
-        RunFailed,
-        SimulationError,
-    )
-    from fairway.ground.registry import algorithms, presets
-    from fairway.metrics.phases import Phase, phases
-    from fairway.results.run import Run
-    from fairway.study.reproduce import Reproduction
-    from fairway.sweep.result import Sweep
-    from fairway.sweep.start import run
+    from fairway.api import agree as agree
+    from fairway.api import fidelity as fidelity
+    from fairway.api import gallery as gallery
+    from fairway.api import load as load
+    from fairway.api import portrait as portrait
+    from fairway.api import reproduce as reproduce
+    from fairway.capture.analysis.command import analyze as analyze
+    from fairway.capture.analysis.result import Analysis as Analysis
+    from fairway.capture.animation import animate as animate
+    from fairway.compare.agree.run import Agreement as Agreement
+    from fairway.compare.fidelity.run import Fidelity as Fidelity
+    from fairway.errors import AlgorithmError as AlgorithmError
+    from fairway.errors import ExperimentError as ExperimentError
+    from fairway.errors import FairwayError as FairwayError
+    from fairway.errors import InputError as InputError
+    from fairway.errors import Interrupted as Interrupted
+    from fairway.errors import NotDrawn as NotDrawn
+    from fairway.errors import RunFailed as RunFailed
+    from fairway.errors import SimulationError as SimulationError
+    from fairway.ground.registry import algorithms as algorithms
+    from fairway.ground.registry import presets as presets
+    from fairway.ground.registry import schema as schema
+    from fairway.metrics.phases import Phase as Phase
+    from fairway.metrics.phases import phases as phases
+    from fairway.results.run import Run as Run
+    from fairway.study.reproduce import Reproduction as Reproduction
+    from fairway.sweep.result import Sweep as Sweep
+    from fairway.sweep.start import run as run
 
-# Everything is loaded when it is first used, so that `import fairway` costs nothing.
-_HOME = {
-    "AlgorithmError": "fairway.errors",
-    "Agreement": "fairway.compare.agree.run",
-    "Analysis": "fairway.capture.analysis.result",
-    "ExperimentError": "fairway.errors",
-    "SimulationError": "fairway.errors",
-    "agree": "fairway.api",
-    "algorithms": "fairway.ground.registry",
-    "analyze": "fairway.api",
-    "animate": "fairway.api",
-    "fidelity": "fairway.api",
-    "gallery": "fairway.api",
-    "load": "fairway.api",
-    "portrait": "fairway.api",
-    "phases": "fairway.metrics.phases",
-    "presets": "fairway.ground.registry",
-    "reproduce": "fairway.api",
-    "run": "fairway.sweep.start",
-    "schema": "fairway.api",
-    "FairwayError": "fairway.errors",
-    "InputError": "fairway.errors",
-    "Interrupted": "fairway.errors",
-    "NotDrawn": "fairway.errors",
-    "RunFailed": "fairway.errors",
-    "Fidelity": "fairway.compare.fidelity.run",
-    "Phase": "fairway.metrics.phases",
-    "Run": "fairway.results.run",
-    "Reproduction": "fairway.study.reproduce",
-    "Sweep": "fairway.sweep.result",
+#: Public names by the module that has them. Each is loaded when it is first used, so that
+#: `import fairway` costs nothing.
+_NAMES = {
+    "api": "agree fidelity gallery load portrait reproduce",
+    "capture.analysis.command": "analyze",
+    "capture.analysis.result": "Analysis",
+    "capture.animation": "animate",
+    "compare.agree.run": "Agreement",
+    "compare.fidelity.run": "Fidelity",
+    "errors": "AlgorithmError ExperimentError FairwayError InputError Interrupted NotDrawn "
+    "RunFailed SimulationError",
+    "ground.registry": "algorithms presets schema",
+    "metrics.phases": "Phase phases",
+    "results.run": "Run",
+    "study.reproduce": "Reproduction",
+    "sweep.result": "Sweep",
+    "sweep.start": "run",
 }
+_HOME = {name: f"fairway.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "Agreement",
-    "AlgorithmError",
-    "Analysis",
-    "ExperimentError",
-    "FairwayError",
-    "Fidelity",
-    "InputError",
-    "Interrupted",
-    "NotDrawn",
-    "Phase",
-    "Reproduction",
-    "Run",
-    "RunFailed",
-    "SimulationError",
-    "Sweep",
-    "__version__",
-    "agree",
-    "algorithms",
-    "analyze",
-    "animate",
-    "fidelity",
-    "gallery",
-    "load",
-    "phases",
-    "portrait",
-    "presets",
-    "reproduce",
-    "run",
-    "schema",
-]
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -91,7 +91,6 @@ class Permission:
     """Whether experiments may name classes to import.
 
     Attributes:
-        python: Whether they may.
         backend: What answers: only the simulator can run a class.
     """
 
@@ -105,12 +104,7 @@ _permission: ContextVar[Permission] = ContextVar("permission", default=_NONE)
 
 @contextmanager
 def permitting(*, python: bool | None = None, backend: str | None = None) -> Iterator[None]:
-    """Have experiments that are read meanwhile import code, or not.
-
-    Args:
-        python: Whether `cc = "python:…"` may import a module; as before if not given.
-        backend: Name of the backend that will answer; as before if not given.
-    """
+    """Let experiments that are read meanwhile import code, or not; None leaves it as it was."""
     now = _permission.get()
     python = now.python if python is None else python
     token = _permission.set(Permission(python, backend or now.backend))
@@ -131,9 +125,6 @@ class Algorithms:
     Args:
         given: Name in the experiment -> class.
         beside: Directory of the experiment file, where modules are looked for first.
-
-    Raises:
-        InputError: If a given name or class cannot be used.
     """
 
     def __init__(
@@ -152,11 +143,7 @@ class Algorithms:
         return name in self._given or name.startswith(PREFIX)
 
     def __getitem__(self, name: str) -> Maker:
-        """The class of that name.
-
-        Raises:
-            InputError: If there is none.
-        """
+        """The class of that name."""
         if name not in self._given and name not in self._imported:
             self._imported[name] = _imported(name, self._beside, self._permission)
         maker = self._given[name] if name in self._given else self._imported[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from fairway.sweep.result import Sweep, load_sweep
 
 if TYPE_CHECKING:
     from fairway.backends import Backend
-    from fairway.capture.analysis.result import Analysis
     from fairway.compare.agree.run import Agreement
     from fairway.compare.fidelity.run import Fidelity
     from fairway.compare.gallery.run import Gallery, Portrait
@@ -27,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def load(directory: str | Path) -> Run | Sweep:
-    """Read the results in a directory back.
-
-    Raises:
-        fairway.InputError: If it holds no complete results.
-    """
+    """Read the results in a directory back."""
     path = Path(directory)
     if (path / store.POINTS).is_dir():
         return load_sweep(path)
@@ -62,9 +56,6 @@ def reproduce(
         dask: Address of a Dask scheduler whose workers do the runs, or "local".
         allow_python: Whether its experiments may name modules, which are imported and run.
         quiet: Whether to show no progress on standard error.
-
-    Raises:
-        fairway.InputError: If there is no such study, or its files are not as they should be.
     """
     from fairway.study.files import find
     from fairway.study.reproduce import reproduce_study
@@ -189,11 +180,7 @@ def fidelity(
 
 
 def portrait(name: str) -> Portrait:
-    """Run an algorithm in the scenario that shows it best.
-
-    Raises:
-        fairway.InputError: If there is no such algorithm.
-    """
+    """Run an algorithm in the scenario that shows it best."""
     from fairway.compare.gallery.run import portraits
     from fairway.experiment.scenarios import select
 
@@ -229,103 +216,3 @@ def gallery(
     chosen = select(known, names) if names else known
     directory = None if out is None else Path(out)
     return run_gallery(chosen, directory, formats=figures, threads=threads, quiet=quiet)
-
-
-def analyze(
-    capture: str | Path,
-    *,
-    connection: int | None = None,
-    top: int = 20,
-    detail: bool = True,
-    identify: bool = False,
-    start: float | str | None = None,
-    end: float | str | None = None,
-    quiet: bool = True,
-) -> Analysis:
-    """Explain a capture of packets.
-
-    Args:
-        capture: A file: pcap, pcapng or tcpdump's text, plain or gzip; "-" is standard input.
-        connection: Follow this one packet by packet; else those with most data.
-        top: How many.
-        detail: Whether to follow any: without, the file is read once, and `series` and `packets`
-            are empty.
-        identify: Ask which congestion control the senders have, which takes longer than the rest.
-        start: Single packets from then on, in seconds since the first packet or as "1.5 s".
-        end: Single packets until then.
-        quiet: Whether to show no progress on standard error.
-
-    Raises:
-        fairway.InputError: If nothing of it can be read, or there is no such connection.
-        fairway.Interrupted: On Ctrl-C.
-    """
-    from fairway.capture.analysis.command import explain
-
-    return explain(
-        capture,
-        connection=connection,
-        top=top,
-        detail=detail,
-        identify=identify,
-        start_s=_seconds(start),
-        end_s=_seconds(end),
-        quiet=quiet,
-    )
-
-
-def animate(
-    experiment: str | Path | Mapping[str, Any],
-    *,
-    start: float | str = 0.0,
-    end: float | str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    allow_python: bool = False,
-    quiet: bool = True,
-) -> str:
-    """Animate a simulated run: a page that plays its packets and windows.
-
-    Args:
-        experiment: A path, the text of an experiment file, or its content as a mapping; or the
-            directory of a run with captures of everything.
-        start: Where the animation begins, in seconds of the run or as "1.5 s".
-        end: Where it ends; 10 s later if not given, or with the run.
-        overrides: Values to set first: path -> value.
-        allow_python: Whether the experiment may name modules, which are imported and run.
-        quiet: Whether to show no progress on standard error.
-
-    Returns:
-        HTML that needs no network.
-
-    Raises:
-        fairway.ExperimentError: If the experiment is not valid.
-        fairway.InputError: If there is nothing to play, or more than a page holds.
-    """
-    from fairway.capture.animation import animate as animated
-
-    return animated(
-        experiment,
-        begin_s=_seconds(start) or 0.0,
-        end_s=_seconds(end),
-        overrides=overrides,
-        allow_python=allow_python,
-        quiet=quiet,
-    )
-
-
-def _seconds(time: float | str | None) -> float | None:
-    """A time in seconds, given as such or with its unit."""
-    if not isinstance(time, str):
-        return time
-    from fairway import _core
-
-    try:
-        return _core.quantity(time, "duration") / 1e9
-    except ValueError as error:
-        raise InputError(f"{time}: {error}") from None
-
-
-def schema() -> dict[str, Any]:
-    """JSON Schema of experiment files, for editors."""
-    from fairway import _core
-
-    return dict(json.loads(_core.schema()))

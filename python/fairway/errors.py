@@ -78,16 +78,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path, what: str, limit: int) -> str:
-    """Read a UTF-8 text file of at most `limit` bytes.
-
-    Args:
-        path: The file.
-        what: What it should be, for messages: "experiment file".
-        limit: Largest size in bytes.
-
-    Raises:
-        InputError: If it is missing, not a file, unreadable, too large or not UTF-8.
-    """
+    """Read a UTF-8 text file of at most `limit` bytes; messages call it `what`."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)

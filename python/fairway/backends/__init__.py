@@ -36,10 +36,6 @@ class Backend(Protocol):
     def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
         """Refuse what it cannot answer, before anything is run.
 
-        Args:
-            experiment: The document.
-            algorithms: The user's own congestion controls.
-
         Raises:
             fairway.ExperimentError: With every key that it cannot do as the experiment asks.
         """
@@ -47,21 +43,11 @@ class Backend(Protocol):
     def run(
         self, experiment: dict[str, Any], control: Any = None, algorithms: Algorithms | None = None
     ) -> Run:
-        """Answer one experiment (a document without a sweep).
-
-        Args:
-            experiment: The document.
-            control: Follows and stops the run.
-            algorithms: The user's own congestion controls.
-        """
+        """Answer one experiment (a document without a sweep)."""
 
 
 def backend(name: str | Backend) -> Backend:
-    """The backend of that name; one that is given is itself.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """The backend of that name; one that is given is itself."""
     if not isinstance(name, str):
         return name
     if name == "sim":

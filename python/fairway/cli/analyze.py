@@ -73,7 +73,7 @@ def analyze(
     Two captures, taken at both ends of the same transfers: true losses, one-way delays, and which
     loss caused which retransmission.
     """
-    from fairway import api
+    from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import KIND
     from fairway.ground import store
     from fairway.ground.inventory import source_of
@@ -94,7 +94,7 @@ def analyze(
             raise InputError("--connection, --from, --to and --xplot take one capture")
         _compare(files[0], files[1], top, out, formats, as_json, quiet, source)
         return
-    found = api.analyze(
+    found = explain(
         files[0],
         connection=connection,
         top=top,
@@ -131,12 +131,12 @@ def _compare(
     quiet: bool,
     source: str,
 ) -> None:
-    from fairway import api
+    from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import compare
 
     pair = compare(first, second)
     if as_json:
-        alone = api.analyze(first, detail=False, quiet=quiet).to_json()
+        alone = explain(first, detail=False, quiet=quiet).to_json()
         print_json({**alone, "pair": pair.report})
     else:
         typer.echo(wrapped(pair.overview()) + "\n")

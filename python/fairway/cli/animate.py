@@ -42,11 +42,11 @@ def animate(
     and each sender's cwnd, ssthresh and segments in flight. The simulator runs the experiment, of
     a sweep the first run.
     """
-    from fairway import api
+    from fairway.capture.animation import animate as animated
     from fairway.ground import store
 
     changes = overrides(assignments, seed)
-    page = api.animate(
+    page = animated(
         experiment, start=start, end=end, overrides=changes, allow_python=allow_python, quiet=quiet
     )
     store.write_file(out, page)

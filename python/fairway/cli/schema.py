@@ -12,6 +12,6 @@ def schema() -> None:
     Example:
       fairway schema > experiment.schema.json
     """
-    from fairway import api
+    from fairway.ground import registry
 
-    print_json(api.schema())
+    print_json(registry.schema())

@@ -37,7 +37,6 @@ class Point:
     Attributes:
         axes: What this point sets: path in the experiment file -> value.
         repetition: 0, 1, … of the same values with other seeds.
-        experiment: The whole experiment, without the sweep.
     """
 
     axes: dict[str, Any]
@@ -70,7 +69,6 @@ class Plan:
     """Every run an experiment file asks for.
 
     Attributes:
-        title: The experiment's title.
         axes: Paths that vary, in the order of the file.
         points: The experiments; exactly one if nothing varies and nothing repeats.
         algorithms: The user's own congestion controls that they may name.
@@ -102,11 +100,6 @@ def plan(
             the same content as a mapping.
         overrides: Values to set in it first: path -> value, such as `{"flow.0.cc": "cubic"}`.
         algorithms: Congestion controls of your own: name in the experiment -> class.
-
-    Raises:
-        InputError: If the file cannot be read, a value is not plain data, or `algorithms` holds
-            something other than classes.
-        fairway.ExperimentError: If the experiment is not valid, or an override leads nowhere.
     """
     from fairway.algorithm import Algorithms
 
@@ -135,11 +128,7 @@ def source_of_experiment(
 ) -> str:
     """Digest of what is asked for: its results may be replaced when it is asked for again.
 
-    Args:
-        command: Which command asks.
-        experiment: A file by its path, or an experiment as it is.
-        overrides: Values set in it first. Captures come on top of the same result.
-        more: What else changes the result, such as the backend.
+    Captures among the overrides come on top of the same result.
     """
     what = (
         experiment

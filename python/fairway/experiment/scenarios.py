@@ -20,7 +20,6 @@ class Scenario:
     """An experiment with a place for an algorithm.
 
     Attributes:
-        key: Its name.
         title: What it is, beginning with a small letter.
     """
 
@@ -81,11 +80,7 @@ def scenario(key: str) -> Scenario:
 
 
 def select(known: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """The entries of those names, in the order of `known`.
-
-    Raises:
-        InputError: If there is none of a name.
-    """
+    """The entries of those names, in the order of `known`."""
     by_name = {entry["name"]: entry for entry in known}
     for name in names:
         if name not in by_name:

@@ -10,11 +10,7 @@ PLACE = "FAIRWAY_CACHE"
 
 
 def cache_directory(what: str) -> Path:
-    """A directory of things of one kind: `$FAIRWAY_CACHE/what`, by default in `~/.cache/fairway`.
-
-    Raises:
-        RuntimeError: If the default is needed and there is no home directory.
-    """
+    """A directory for one kind: `$FAIRWAY_CACHE/what`, by default in `~/.cache/fairway`."""
     if place := os.environ.get(PLACE):
         return Path(place).expanduser().absolute() / what
     caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

@@ -183,13 +183,7 @@ class Bar(Silent):
 
 
 def reporter(label: str, *, quiet: bool, single: bool = False) -> Silent:
-    """The right reporter for where standard error goes.
-
-    Args:
-        label: What is done, for people.
-        quiet: Show nothing.
-        single: One long job, and not several runs.
-    """
+    """The reporter for where standard error goes; `single` is one long job, not many runs."""
     if quiet:
         return Silent()
     if sys.stderr.isatty():

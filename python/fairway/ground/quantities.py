@@ -10,9 +10,6 @@ from fairway.ground.text import number
 def share(text: str, option: str) -> float:
     """A share of at least 0 and below 1, written so or in per cent.
 
-    Raises:
-        InputError: If it is not such a share.
-
     >>> share("0.01 %", "--loss"), share("0.0001", "--loss")
     (0.0001, 0.0001)
     """
@@ -47,8 +44,10 @@ def size_bytes(text: str | None, option: str) -> int | None:
     return _quantity(text, "size", option)
 
 
-def seconds(text: str | None, option: str) -> float | None:
-    """A duration as users write it ("100 ms"), in seconds."""
+def seconds(text: str | float | None, option: str) -> float | None:
+    """A duration as users write it ("100 ms"), in seconds; a number is in seconds already."""
+    if isinstance(text, int | float):
+        return text
     nanos = _quantity(text, "duration", option)
     return None if nanos is None else nanos / 1e9
 

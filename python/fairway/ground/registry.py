@@ -1,9 +1,11 @@
-"""The congestion controls and the presets of the stack that the core has."""
+"""What the core declares: congestion controls, presets of the stack, keys of experiments."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+from fairway import _core
 
 
 def algorithms() -> list[dict[str, Any]]:
@@ -12,8 +14,6 @@ def algorithms() -> list[dict[str, Any]]:
     Each has name, title, summary, family, signal, year, source, variants, parameters, sums worked
     out by hand (`vectors`), the header of its file, which is its documentation, and the file.
     """
-    from fairway import _core
-
     return list(json.loads(_core.algorithms()))
 
 
@@ -23,6 +23,9 @@ def presets() -> list[dict[str, Any]]:
     Each has a name, a summary, its `switches` by name as an experiment file would write them (None
     for one to leave out), and their `sources`: where each value is from.
     """
-    from fairway import _core
-
     return list(json.loads(_core.presets()))
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of experiment files, for editors."""
+    return dict(json.loads(_core.schema()))

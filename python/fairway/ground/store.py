@@ -45,14 +45,7 @@ def content_hash(
     version: str,
     algorithms: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> str:
-    """SHA-256 over everything that decides a result, the same on every machine.
-
-    Args:
-        experiment: The experiment's document, its seed included.
-        backend: Name of the backend.
-        version: Version of Fairway.
-        algorithms: The user's own, as `fairway.algorithm.Algorithms.used` describes them.
-    """
+    """SHA-256 over everything that decides a result, the same on every machine."""
     content: dict[str, Any] = {"backend": backend, "experiment": experiment, "version": version}
     if algorithms:
         content["algorithms"] = {name: code["sha256"] for name, code in algorithms.items()}
@@ -61,27 +54,14 @@ def content_hash(
 
 
 def study_directory(out: str | Path | None, key: str, *, quick: bool) -> Path:
-    """Where the results of a study go.
-
-    Args:
-        out: Where they are wanted; `runs/<key>` if not given.
-        key: Key of the study, or "all".
-        quick: Whether it is the shortened form, which has a directory of its own.
-    """
+    """Where the results of a study go: `runs/<key>` if nothing else is wanted."""
     return Path(out) if out else Path("runs") / (f"{key}-quick" if quick else key)
 
 
 def check_writable(directory: Path, kind: str) -> None:
     """Find out, before anything is computed, whether `directory` can be made and filled.
 
-    Args:
-        directory: Where a result shall go.
-        kind: "run", "sweep", "comparison", "study of parts", "set of studies", "comparison with
-            golden traces", "golden recording", "comparison of captures" or "study"; one does not
-            replace another.
-
-    Raises:
-        InputError: If not, or if it holds something other than results of that kind.
+    A result of one kind ("run", "sweep", "study", …) does not replace one of another.
     """
     with writing(directory):
         if directory.exists() and not directory.is_dir():
@@ -150,9 +130,6 @@ def refuse_another(
             `backend`, to say how they differ.
         remedy: What to do, other than to choose a new directory.
         replace: Whether it may be replaced all the same.
-
-    Raises:
-        InputError: If it does, with what is there.
     """
     there = inventory.read(directory)
     if replace or there is None or (source is not None and there.source == source):
@@ -298,9 +275,6 @@ def write_directory(
 
     `fill` writes into a temporary sibling, which is flushed to disk and renamed. An older result
     of that name and kind is replaced; whatever goes wrong before the rename leaves it as it was.
-
-    Raises:
-        InputError: If anything cannot be written; nothing is left behind.
     """
     check_writable(directory, kind)
     directory = directory.resolve()  # what a link leads to is replaced, and the link stays
@@ -327,10 +301,7 @@ def write_inventory(directory: Path, kind: str, source: str | None = None) -> No
 def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = True) -> None:
     """Write one file, whole or in pieces, that appears under its name only when it is complete.
 
-    Args:
-        path: The file.
-        data: What is in it.
-        flush: Whether it shall outlast a power cut; what is made again from other files need not.
+    `flush` makes it outlast a power cut; what is made again from other files need not.
     """
     pieces = [data] if isinstance(data, bytes | str) else data
     temporary: str | None = None
@@ -355,16 +326,7 @@ def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = T
 
 
 def read_json(path: Path, what: str, expected: Any) -> Any:
-    """Read a JSON file of a result directory.
-
-    Args:
-        path: The file.
-        what: What it is, for messages: "summary".
-        expected: Its shape, as `fairway.ground.shape.problem` takes it.
-
-    Raises:
-        InputError: If it is missing, unreadable or damaged.
-    """
+    """Read a JSON file of a result directory that has a shape; messages call it `what`."""
     if not path.exists():
         raise InputError(f"{path}: missing; run the experiment again")
     try:

@@ -14,10 +14,7 @@ TABLE = 1 << 20
 def read(path: Path, limit: int = PAGE) -> str | None:
     """The text of a file without the white space around it, or None if it cannot be had.
 
-    Args:
-        path: The file. It may be absent (a container, another system) or unreadable; some files of
-            /sys exist and yet fail to be read, as `speed` of an interface that is down.
-        limit: Most bytes that are read; the rest is ignored.
+    Some files of /sys exist and yet fail to be read, as `speed` of an interface that is down.
     """
     try:
         with path.open("rb") as file:

@@ -129,9 +129,6 @@ class Route:
     """The route to an address; None is what the system does not tell.
 
     Attributes:
-        interface: Name of the interface that packets leave by.
-        source: This host's address on it.
-        gateway: The next router, if there is one.
         mtu_bytes: Largest packet to that address, as far as the kernel knows the path.
         window_bytes: Largest window that the route allows (`ip route … window`), if it is bounded.
         cwnd_segments: Bound of cwnd (`ip route … cwnd`), if there is one.

@@ -22,7 +22,6 @@ class FileSystem:
     """Where a directory's files are kept.
 
     Attributes:
-        mount_point: Of the file system.
         kind: As `mount` has it: "ext4", "tmpfs", "nfs4" ….
         free_bytes: What an ordinary user may still write.
     """
@@ -39,16 +38,10 @@ class Settings:
 
     Attributes:
         system: "Linux", "Darwin" ….
-        kernel: The kernel's release.
         cores: Cores that this process may use.
         governor: Of the cores' frequency; several, if they differ, separated by commas.
-        memory_bytes: Of the host.
         open_files: Most files and sockets of this process (RLIMIT_NOFILE), soft and hard; None in
             it is without limit.
-        sysctls: The kernel's settings.
-        route: The route to the other side, if a host was named.
-        interface: The interface that packets to it leave by.
-        file_system: That of the directory, if one was named.
     """
 
     system: str

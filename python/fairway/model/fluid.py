@@ -72,11 +72,7 @@ class Red:
 
 @dataclass(frozen=True)
 class DropTail:
-    """A queue that drops what does not fit.
-
-    Attributes:
-        limit_packets: Packets that fit.
-    """
+    """A queue that drops what does not fit."""
 
     limit_packets: float
 
@@ -86,8 +82,6 @@ class Curves:
     """Windows and queue over time; arrays of equal length.
 
     Attributes:
-        time_s: Seconds.
-        queue_packets: Packets in the queue.
         average_packets: RED's average of that.
         dropped: Share of packets that is dropped.
         signalled: Share of packets whose sender is told of congestion, by a drop or a mark.
@@ -115,8 +109,6 @@ class FixedPoint:
     """A state that does not move, though windows and queue may swing around it.
 
     Attributes:
-        queue_packets: Packets in the queue.
-        dropped: Share of packets that is dropped.
         signalled: Share of packets whose sender is told of congestion.
         windows: Mean window of each class in packets.
         rtts_s: Round-trip time of each class in seconds.
@@ -160,9 +152,6 @@ class Fluid:
             duration_s: For so long, in seconds.
             points: Of the curves, evenly from zero to the end.
             since_s: Where the means begin; the second half if not given.
-
-        Raises:
-            InputError: For what makes no sense.
         """
         since_s = duration_s / 2 if since_s is None else since_s
         document = self._document()
@@ -187,11 +176,7 @@ class Fluid:
         )
 
     def fixed_point(self) -> FixedPoint | None:
-        """Where windows, queue and loss balance each other; None if nothing stops the windows.
-
-        Raises:
-            InputError: For what makes no sense.
-        """
+        """Where windows, queue and loss balance each other; None if nothing stops the windows."""
         try:
             found = json.loads(_core.fluid_fixed_point(self._document()))
         except ValueError as error:

@@ -46,15 +46,7 @@ def stacked(*panels: alt.Chart) -> alt.VConcatChart:
 def panel(
     lines: Mapping[str, Line], title: str, told: str, *, width: int = 640, height: int = 180
 ) -> alt.Chart:
-    """Lines over time.
-
-    Args:
-        lines: Times in seconds and values by name; the first is drawn below the others.
-        title: Of the vertical axis, with the unit.
-        told: What a reader who cannot see the chart is told.
-        width: In pixels.
-        height: In pixels.
-    """
+    """Lines over time, the first below the others; `told` describes the chart."""
     frame = pl.concat(
         pl.DataFrame({"t": list(times), "v": list(values)})
         .gather_every(max(1, len(times) // MAX_POINTS))

@@ -21,16 +21,7 @@ POWERS, POINTS = (-7, -1), 40
 def windows_over_loss(
     laws: Mapping[str, Mapping[str, float]], width: int = 460, height: int = 300
 ) -> alt.LayerChart:
-    """Mean window over loss, a line for each law; dotted where the law leaves its range.
-
-    Args:
-        laws: Law -> its parameters but the loss.
-        width: In pixels.
-        height: In pixels.
-
-    Raises:
-        ValueError: If a law or a parameter makes no sense, or a law has no window.
-    """
+    """Mean window over loss, a line for each law; dotted where the law leaves its range."""
     first, last = POWERS
     loss = np.logspace(first, last, (last - first) * POINTS + 1)
     table = pl.concat(

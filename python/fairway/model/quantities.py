@@ -12,9 +12,6 @@ from fairway.ground import quantities
 def rate(value: str | float, name: str) -> float:
     """A rate in bit/s: a number, or a text such as "10 Mbit/s".
 
-    Raises:
-        InputError: If it is none.
-
     >>> rate("10 Mbit/s", "rate"), rate(5e6, "rate")
     (10000000.0, 5000000.0)
     """
@@ -23,9 +20,6 @@ def rate(value: str | float, name: str) -> float:
 
 def seconds(value: str | float, name: str) -> float:
     """A time in seconds: a number, or a text such as "400 ms".
-
-    Raises:
-        InputError: If it is none.
 
     >>> seconds("400 ms", "rtt")
     0.4
@@ -36,9 +30,6 @@ def seconds(value: str | float, name: str) -> float:
 def share(value: str | float, name: str) -> float:
     """A share: a number, or a text such as "0.1 %".
 
-    Raises:
-        InputError: If it is none.
-
     >>> share("0.1 %", "loss"), share(0.001, "loss")
     (0.001, 0.001)
     """
@@ -47,9 +38,6 @@ def share(value: str | float, name: str) -> float:
 
 def ratio(value: str | float, name: str) -> float:
     """A ratio, which may be above 1: a number, or a text such as "0.8" or "120 %".
-
-    Raises:
-        InputError: If it is none.
 
     >>> ratio("120 %", "load"), ratio(0.8, "load")
     (1.2, 0.8)
@@ -73,9 +61,6 @@ def packets(
     """A number of packets: a number, or a text such as "300 packets", "64 KiB" or "0.5 bdp".
 
     Times and bandwidth-delay products need the capacity, and the latter the round-trip time.
-
-    Raises:
-        InputError: If it is none.
 
     >>> packets("64 kB", "buffer", packet_bytes=1000)
     64.0
@@ -101,11 +86,7 @@ def packets(
 
 
 def number(value: float | None, name: str) -> float:
-    """A finite number; what it may be is the model's to say.
-
-    Raises:
-        InputError: If it is none.
-    """
+    """A finite number; what it may be is the model's to say."""
     if value is None or isinstance(value, bool) or not math.isfinite(value):
         raise InputError(f"{name}: expected a finite number, got {value}")
     return float(value)

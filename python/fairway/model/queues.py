@@ -44,9 +44,6 @@ def queue(
         target: Queueing delay that Adaptive RED shall hold, for its parameters.
         interval: CoDel's interval, for the times of its first ten drops.
 
-    Raises:
-        InputError: If something cannot be read, or makes no sense.
-
     >>> round(queue(rate="1 Gbit/s", rtt="100 ms")["buffers"]["bdp_packets"], 1)
     8333.3
     """

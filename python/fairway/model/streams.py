@@ -46,11 +46,7 @@ class RedQueue:
     gentle: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The curve as the models read it.
-
-        Raises:
-            InputError: If a number is none.
-        """
+        """The curve as the models read it."""
         names = ("min_packets", "max_packets", "max_probability")
         numbers = {name: quantities.number(getattr(self, name), f"red.{name}") for name in names}
         return {**numbers, "gentle": bool(self.gentle)}
@@ -174,9 +170,6 @@ def streams(
         headers: Bytes of headers that each packet has besides, where the rate counts them.
         up_to: Streams that the table goes up to at least; it goes up to twice the threshold in any
             case, and never beyond 20,000.
-
-    Raises:
-        InputError: If something cannot be read, or makes no sense.
 
     >>> streams(rate="10 Mbit/s", rtt="200 ms", buffer="30 packets", mss=1000, cc="reno").threshold
     4

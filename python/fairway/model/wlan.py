@@ -178,9 +178,6 @@ def wlan(
         ack_timer: The longest an acknowledgement is delayed, as a text or in seconds.
         wire_rtt: From the access point to the host behind it and back.
 
-    Raises:
-        InputError: For quantities that make no sense.
-
     >>> found = wlan([Flow("download", 1), Flow("download", 2)])
     >>> round(found.goodput_bps / 1e6, 2)
     4.46
@@ -221,9 +218,6 @@ def saturation(stations: int, access: Access | None = None) -> dict[str, Any]:
     Returns:
         `attempt` and `collision`: probabilities in a slot; `idle` and `success`: of a slot;
         `packets_per_s` of all stations; `times`.
-
-    Raises:
-        InputError: For quantities that make no sense.
 
     >>> round(saturation(1)["attempt"], 6)  # one in (32 + 1)/2 slots
     0.060606

@@ -27,21 +27,13 @@ def are_wanted(experiment: Mapping[str, Any]) -> bool:
 
 
 def new_directory() -> Path:
-    """A temporary directory for captures.
-
-    Raises:
-        InputError: If none can be made.
-    """
+    """A temporary directory for captures."""
     with writing(Path(tempfile.gettempdir())):
         return Path(tempfile.mkdtemp(prefix="fairway-captures-"))
 
 
 def copy(captures: Path, target: Path) -> None:
-    """Copy a directory of captures, which takes no time and no room on the same file system.
-
-    Raises:
-        OSError: With the first file that could not be written.
-    """
+    """Copy a directory of captures, which takes no time and no room on the same file system."""
     target.mkdir()
     for source in sorted(captures.iterdir()):
         try:
@@ -51,11 +43,7 @@ def copy(captures: Path, target: Path) -> None:
 
 
 def places(text: str) -> str | list[str]:
-    """`capture.at`, as the command line has it: "hosts" or the like, or names with commas between.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """`capture.at` of the command line: "hosts" or the like, or names with commas between."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise InputError('--capture: expected a place, such as "hosts" or "bottleneck,s0"')

@@ -213,11 +213,7 @@ class RunData:
         return {}
 
     def measured(self, metrics: Sequence[str]) -> dict[str, float | None]:
-        """Metrics by the names of `fairway.metrics.measure`.
-
-        Raises:
-            InputError: If there is no metric of such a name.
-        """
+        """Metrics by the names of `fairway.metrics.measure`."""
         from fairway.metrics.reading import measure
 
         return {
@@ -227,12 +223,7 @@ class RunData:
     def files(
         self, *, engine: str = "unknown", summary: dict[str, Any] | None = None
     ) -> dict[str, bytes]:
-        """The files of its directory by their names, without captures, report and figures.
-
-        Args:
-            engine: Digest of the program that computed it.
-            summary: What to write as the summary, if not all of it.
-        """
+        """The files of its directory by their names, without captures, report and figures."""
         from fairway.results.tables import parquet
 
         manifest = {

@@ -31,15 +31,7 @@ def phase_chart(
     width: int | Literal["container"] = 640,
     height: int = 170,
 ) -> alt.LayerChart:
-    """A window over time, with what the sender does behind it.
-
-    Args:
-        rows: The samples of one flow, columns as `fairway.results.tables.SERIES_SCHEMA`.
-        found: Its phases.
-        y_max: Upper end of the vertical axis in segments; the peak if not given.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
-    """
+    """A window over time, up to `y_max` segments, with what the sender does behind it."""
     top = 1.05 * (y_max or max(phase.peak_segments for phase in found))
     x = alt.Scale(domain=[0, float(rows["t_s"].max() or 0.0)], nice=False)  # type: ignore[arg-type]
     y = alt.Scale(domain=[0, top], nice=False)

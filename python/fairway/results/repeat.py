@@ -17,11 +17,6 @@ _PARTS = ("flows", "links")
 def repeated(first: RunData, again: Callable[[], RunData], times: int) -> dict[str, Any]:
     """Run again and compare.
 
-    Args:
-        first: What the others are held against.
-        again: Runs the same experiment with the same seed.
-        times: How often.
-
     Returns:
         For `summary["repeated"]`: `times`; `figures`, how many were compared; `samples_equal`,
         whether every sample of every table was the same; `differences`, one entry for each figure

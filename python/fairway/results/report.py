@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
-    """The report of one run.
-
-    Args:
-        run: The run.
-        metrics: Metrics to show, if not those of its summary.
-    """
+    """The report of one run."""
     from fairway.plot.figures import measuring_window
     from fairway.plot.quantities import IN_ORDER, QUANTITIES
     from fairway.results.figures import Figures, is_measured

@@ -95,11 +95,7 @@ class Run(RunData):
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a run, whose hash is that of its experiment.
-
-    Raises:
-        InputError: If it is missing or damaged.
-    """
+    """The manifest of a run, whose hash is that of its experiment."""
     path = directory / store.MANIFEST
     manifest: dict[str, Any] = store.read_json(path, "manifest", MANIFEST_SHAPE)
     experiment, backend, version = (manifest[key] for key in ("experiment", "backend", "version"))
@@ -113,15 +109,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
-    """Read a run directory back.
-
-    Args:
-        directory: Where it is.
-        kinds: Backend -> class of its runs, where that is not `Run`.
-
-    Raises:
-        InputError: If it is not a complete run directory.
-    """
+    """Read a run directory back."""
     from fairway.results.tables import (
         LOSS_SCHEMA,
         QUEUE_SCHEMA,

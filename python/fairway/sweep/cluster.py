@@ -51,9 +51,6 @@ class Order:
     """What a worker is asked to do.
 
     Attributes:
-        experiment: The document.
-        backend: Name of the backend.
-        version: Version of Fairway that asks.
         engine: Digest of the program that asks; the worker's has to be the same.
         whole: Whether the tables are wanted, and not the summary alone.
     """
@@ -69,10 +66,6 @@ def carry_out(order: Order) -> PackedRun:
     """Do a run; called on a worker.
 
     Errors of the compiled module have no name by which they could be sent.
-
-    Raises:
-        InputError: If this worker's Fairway is not that of who asks, or the experiment not valid.
-        RunFailed: If the simulation failed.
     """
     from fairway import _core, backends
 
@@ -102,19 +95,9 @@ def _name() -> str:
 
 @contextlib.contextmanager
 def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[Storage], Cluster]]:
-    """Connect to a scheduler, or start one with workers on this machine.
+    """Connect to a scheduler, or start one with `threads` workers on this machine.
 
-    Args:
-        address: Address of the scheduler, such as "tcp://node1:8786", or "local".
-        answer: What answers.
-        threads: Workers to start on this machine.
-
-    Yields:
-        What gives the workers for a part of a plan.
-
-    Raises:
-        InputError: If Dask is not installed, nothing answers there, or the backend is one that
-            cannot be asked elsewhere.
+    Yields what gives the workers for a part of a plan.
     """
     try:
         import dask

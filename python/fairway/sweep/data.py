@@ -26,11 +26,6 @@ class SweepData:
     """The results of a sweep, in the order of the experiment file.
 
     Attributes:
-        title: The experiment's title.
-        axes: Paths that vary.
-        outcomes: One per point.
-        version: Version of Fairway.
-        directory: Where it is kept, if anywhere.
         until: What repeating ended at, if the experiment says so.
         stops: Where each combination's repeating ended then.
         warm_up: How its measuring window was found, as `warm_up.WarmUp.to_json`, if it was.

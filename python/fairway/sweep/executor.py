@@ -195,10 +195,8 @@ class Executor:
 def _ctrl_c_between_steps() -> Iterator[Callable[[], None]]:
     """Have Ctrl-C, or to be ended from outside, wait until it is asked for.
 
-    An exception between any two instructions would lose what has just finished on its way.
-
-    Yields:
-        What asks, and then does what the signal would have done.
+    An exception between any two instructions would lose what has just finished on its way. The
+    yielded function asks, and then does what the signal would have done.
     """
     pending: list[int] = []
     handlers: dict[int, Callable[[int, FrameType | None], object]] = {}

@@ -35,13 +35,7 @@ def compact(summary: dict[str, Any]) -> bytes:
 
 
 def pack(run: Run, engine: str, *, whole: bool) -> PackedRun:
-    """Make what is kept of a run.
-
-    Args:
-        run: The run.
-        engine: Digest of the program that computed it.
-        whole: Whether its tables are kept, and not the summary alone.
-    """
+    """What is kept of a run that a program of digest `engine` computed; its tables if `whole`."""
     summary = without_time(run.summary)
     files = run.files(engine=engine, summary=summary) if whole else {}
     return PackedRun(compact(summary), files, run)

@@ -57,14 +57,6 @@ def run_until(
     It is looked at whole batches of repetitions alone: after ten runs of each combination, and
     after every five more. So which runs there are depends on the seeds and on nothing else, such as
     which was finished first; and they are the first ones of a sweep with more repetitions.
-
-    Args:
-        plan: All runs that there may be.
-        until: When it ends.
-        run: Runs a part of the plan.
-
-    Returns:
-        The outcomes in the order of the plan, and where each combination stopped.
     """
     rule = Stopping(until.share, until.at_most)
     planned: dict[str, list[int]] = {}

@@ -68,11 +68,6 @@ class Sweep(SweepData):
         """Write what stands above the points: tables, then the manifest, then the report.
 
         A report that cannot be drawn is a warning, `fairway.NotDrawn`.
-
-        Args:
-            directory: The sweep's directory.
-            report: Makes the report, if it is not `Sweep.report`.
-            again: What draws that again, if not `fairway report`.
         """
         from fairway.results.tables import parquet
 
@@ -85,11 +80,7 @@ class Sweep(SweepData):
 
 
 def load_sweep(directory: str | Path) -> Sweep:
-    """Read a finished sweep's directory back.
-
-    Raises:
-        InputError: If it is not one.
-    """
+    """Read a finished sweep's directory back."""
     path = Path(directory)
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: holds no finished sweep; run it to its end first")

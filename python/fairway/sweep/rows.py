@@ -32,13 +32,7 @@ _COLUMNS = ("content_hash", "engine", "experiment", "summary")
 
 @dataclass(frozen=True)
 class Row:
-    """One run.
-
-    Attributes:
-        engine: Digest of the program that computed it.
-        experiment: Its document as JSON.
-        summary: Its summary as JSON.
-    """
+    """One run: digest of the program that computed it, its document and its summary as JSON."""
 
     engine: str
     experiment: bytes
@@ -167,11 +161,7 @@ def write_rows(points: Path, rows: dict[str, Row]) -> None:
 
 
 def read_summary(row: Row | None, where: Path) -> tuple[Any, bytes]:
-    """The experiment of a row, and its summary after a look at its shape.
-
-    Raises:
-        InputError: If there is no such row, or it is damaged.
-    """
+    """The experiment of a row, and its summary after a look at its shape."""
     if row is None:
         raise InputError(f"{where}: has no row of a run of this sweep; run it again")
     try:

@@ -43,25 +43,13 @@ def run_plan(
     """Run every point of a plan, or as many as it takes until intervals are narrow enough.
 
     Points whose results `directory` already holds (same experiment, version and program) are
-    not run again, and of points that are the same experiment one is run.
-
-    Args:
-        plan: What to run.
-        backend: What answers.
-        directory: Where each point is kept as soon as it is finished.
-        threads: Runs at the same time; as many as there are cores if not given.
-        progress: Where progress is shown.
-        dask: Address of a Dask scheduler whose workers run the points, or "local" for workers on
-            this machine.
-        keep: What is kept of each run; if not given, "runs" of up to `MAX_DIRECTORIES` points and
-            "summaries" of more.
-        source: Digest of what was asked for, which the directory remembers.
+    not run again, and of points that are the same experiment one is run. Arguments are those of
+    `fairway.sweep.start.run`.
 
     Raises:
         ExperimentError: If the backend cannot answer a point; nothing has been run then.
         Interrupted: On Ctrl-C, after the running simulations have stopped.
         RunFailed: If simulations failed; every other point has been run and kept.
-        InputError: If something cannot be written, or there is no such cluster.
     """
     from fairway._core import version
 

@@ -40,11 +40,7 @@ class Scratch:
                     os.close(self._lock)
 
     def clear(self, take: Callable[[Path], bool]) -> None:
-        """Remove directories of processes that died.
-
-        Args:
-            take: Takes what is of use in one; says whether it may be removed.
-        """
+        """Remove directories of dead processes; `take` takes over what is of use, and allows it."""
         for path in sorted(self.path.parent.glob(f"{_PREFIX}*")):
             if path == self.path or path.is_symlink():
                 continue

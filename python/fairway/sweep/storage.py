@@ -25,13 +25,7 @@ JOURNAL = "journal.jsonl"
 
 
 class Answer:
-    """What answers the points of a sweep, as far as their results depend on it.
-
-    Attributes:
-        backend: The backend.
-        algorithms: The user's own congestion controls.
-        version: Version of Fairway.
-    """
+    """What answers the points of a sweep, as far as their results depend on it."""
 
     def __init__(self, backend: Backend, algorithms: Algorithms, version: str) -> None:
         self.backend = backend
@@ -57,8 +51,7 @@ class Answer:
 class Storage(Protocol):
     """Somewhere to keep finished runs, each whole or not at all.
 
-    Attributes:
-        whole: Whether the tables of runs are kept, and not their summaries alone.
+    `whole` says whether the tables of runs are kept, and not their summaries alone.
     """
 
     whole: bool
@@ -76,11 +69,7 @@ class Storage(Protocol):
         """Make staged runs last, and put them where they are found."""
 
     def close(self, planned: Sequence[Point] | None) -> None:
-        """End.
-
-        Args:
-            planned: The points in their order if all of them are kept, None if the sweep stopped.
-        """
+        """End; `planned` is the points in their order, or None if the sweep was stopped."""
 
 
 class InMemory:

@@ -23,14 +23,7 @@ COSTS = ("mean_one_way_delay_s", "retransmission_ratio")
 def run_table(
     outcomes: Sequence[Outcome], axes: Sequence[Axis], metrics: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """One row per run: its axes, repetition, seed and metrics.
-
-    Args:
-        outcomes: The runs.
-        axes: What varies.
-        metrics: Metrics by the names of `metrics.measure`; those of the summary, and `COSTS`, if
-            none is named.
-    """
+    """One row per run: axes, repetition, seed and metrics, else the summary's and `COSTS`."""
     import polars as pl
 
     from fairway.metrics.reading import all_of_outcome
@@ -54,13 +47,7 @@ def run_table(
 
 
 def part_table(part: str, outcomes: Sequence[Outcome], axes: Sequence[Axis]) -> pl.DataFrame:
-    """One row per run and flow or link: the run's axes, repetition and seed, then its figures.
-
-    Args:
-        part: "flows" or "links".
-        outcomes: The runs.
-        axes: What varies.
-    """
+    """One row per run and flow or link: the run's axes, repetition and seed, then its figures."""
     import polars as pl
 
     frames = list(_part_frames(part, outcomes))

@@ -30,8 +30,6 @@ class Found:
     """Where the beginning of one flow ends.
 
     Attributes:
-        axes: The point whose flow it is: path -> value.
-        flow: The flow.
         ends_ns: When its goodput has settled.
         too_short: Whether the run is too short to tell.
     """
@@ -47,7 +45,6 @@ class WarmUp:
     """How the window of runs that are compared was found.
 
     Attributes:
-        latest: The flow that settles last.
         flows: How many flows were looked at.
         too_short: Of how many of them the run is too short to tell.
     """
@@ -93,19 +90,6 @@ def settle(
     The first repetition of each combination is run to find it: MSER-5 on the goodput of each flow
     that lasts to the end, and of all these the latest. So the rest of all runs is compared over the
     same time, and which time that is depends on the seeds alone.
-
-    Args:
-        plan: All runs.
-        backend: What answers.
-        run: Runs a part of the plan.
-
-    Returns:
-        The plan with windows in it, and how they were found; the plan as it was and None, if no
-        experiment asks.
-
-    Raises:
-        InputError: If the backend has no time series, no flow lasts to the end, or what is left
-            out is all of a run.
     """
     asking = [point for point in plan.points if _window(point) == AUTO]
     if not asking:

@@ -28,20 +28,11 @@ def root() -> Path:
 
 
 def find(version: str | None = None) -> Kernel | None:
-    """The kernel that experiments run on.
+    """The kernel that experiments run on, of a release such as "6.1" if `version` says so.
 
     That is the one which FAIRWAY_KERNEL names; else the one built from the default source with
     this version's configuration; else the one built last; else Debian's packaged one, which has
     no virtual time.
-
-    Args:
-        version: Only a kernel of that release will do: "6.1" or "6.1.192".
-
-    Returns:
-        None if there is none.
-
-    Raises:
-        InputError: If FAIRWAY_KERNEL names something that is no kernel.
     """
     choice = os.environ.get(CHOICE, "")
     if version is None and choice:

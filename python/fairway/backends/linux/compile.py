@@ -27,13 +27,7 @@ class BuildFailed(FairwayError):  # noqa: N818
 
 
 class Compilation:
-    """The build of one tree.
-
-    Args:
-        tree: The source tree, which is written to.
-        log: Where all output goes.
-        kept_log: Where the log is kept if the build fails.
-    """
+    """The build of one tree; its log is kept as `kept_log` if it fails."""
 
     def __init__(self, tree: Path, log: Path, kept_log: Path) -> None:
         self._tree = tree

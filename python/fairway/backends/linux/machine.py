@@ -58,13 +58,7 @@ def run_directory() -> Iterator[Path]:
 
 
 class Machine:
-    """A kernel that carries out the plan in a run directory.
-
-    Args:
-        directory: The run directory, with `plan.json` in it.
-        memory_bytes: Memory of the machine.
-        seed: Decides the kernel's randomness.
-    """
+    """A kernel that carries out `plan.json` of a run directory; `seed` decides its randomness."""
 
     def __init__(
         self,

@@ -18,14 +18,8 @@ _OF_CC = "tcp_"
 def files(plan: dict[str, Any], directory: Path) -> list[str]:
     """The modules that a plan needs of those that there are, in the order of loading.
 
-    What is neither there nor built in, the guest will miss, and say.
-
-    Args:
-        plan: What the guest is told (`crates/guest/src/plan.rs`).
-        directory: The modules of the kernel's release, with `modules.dep` as `depmod` writes it.
-
-    Raises:
-        InputError: If the list cannot be read, or if the guest could not name a file.
+    The directory has `modules.dep` as `depmod` writes it. The guest reports what is neither there
+    nor built in.
     """
     found = [str(path) for path in load_order(directory, set(_names(plan)))]
     if strange := [path for path in found if not path.isprintable()]:

@@ -164,8 +164,6 @@ class Recipe:
     """Everything that decides a kernel besides its source.
 
     Attributes:
-        fragment: The configuration, as `fragment.config` has it.
-        random: `fairway_random.h`.
         modules: Congestion controls of ours: name of the file and its text.
         headers: What they include of ours: likewise.
     """

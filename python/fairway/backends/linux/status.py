@@ -18,12 +18,8 @@ class Status:
     """What was found.
 
     Attributes:
-        kernel: The kernel that experiments run on; none if there is none.
-        kernels: Those that were built, the last one first.
         wanted: Digest of the kernel that would be built by default; none without a source.
         sources: Debian's packages of sources, the newest first.
-        build_tools: Missing tools that building needs.
-        run_tools: Missing tools that running needs.
         packaged_obstacle: Why Debian's packaged kernel cannot be used; none if it can.
     """
 

@@ -17,6 +17,7 @@ from fairway.capture.analysis.flows import flows, largest
 from fairway.capture.analysis.result import Analysis
 from fairway.errors import InputError, Interrupted, writing
 from fairway.ground.progress import Silent, State, reporter
+from fairway.ground.quantities import seconds
 
 #: What stands for standard input.
 STANDARD_INPUT = "-"
@@ -73,22 +74,38 @@ def twice(path: str) -> Iterator[str]:
 MOST_ROWS = 2_000_000
 
 
-def explain(
-    path: str | Path,
+def analyze(
+    capture: str | Path,
     *,
     connection: int | None = None,
     top: int = 20,
     detail: bool = True,
     identify: bool = False,
-    start_s: float | None = None,
-    end_s: float | None = None,
-    most_rows: int = MOST_ROWS,
+    start: float | str | None = None,
+    end: float | str | None = None,
     quiet: bool = True,
 ) -> Analysis:
-    """Explain a capture; see `fairway.analyze`. Times are in seconds."""
+    """Explain a capture of packets.
+
+    Args:
+        capture: A file: pcap, pcapng or tcpdump's text, plain or gzip; "-" is standard input.
+        connection: Follow this one packet by packet; else those with most data.
+        top: How many.
+        detail: Whether to follow any: without, the file is read once, and `series` and `packets`
+            are empty.
+        identify: Ask which congestion control the senders have, which takes longer than the rest.
+        start: Single packets from then on, in seconds since the first packet or as "1.5 s".
+        end: Single packets until then.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If nothing of it can be read, or there is no such connection.
+        fairway.Interrupted: On Ctrl-C.
+    """
+    start_s, end_s = (seconds(time, str(time)) for time in (start, end))
     if start_s is not None and end_s is not None and end_s <= start_s:
         raise InputError(f"from {start_s:g} s to {end_s:g} s: no time is between them")
-    source = str(path)
+    source = str(capture)
     is_pipe = source == STANDARD_INPUT
     name = "standard input" if is_pipe else Path(source).name
     if not detail:
@@ -110,7 +127,7 @@ def explain(
             "identify": identify,
             "from_ns": 0 if start_s is None else began_ns + round(start_s * 1e9),
             "until_ns": None if end_s is None else began_ns + round(end_s * 1e9),
-            "most_rows": most_rows,
+            "most_rows": MOST_ROWS,
         }
         return _with_detail(name, _once(again, options, f"{name}, closer", quiet))
 

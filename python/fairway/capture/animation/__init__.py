@@ -12,8 +12,9 @@ from fairway.algorithm import permitting
 from fairway.errors import InputError
 from fairway.experiment.plan import Point, plan
 from fairway.ground import store
+from fairway.ground.quantities import seconds
 from fairway.results.run import Run, load
-from fairway.sweep import start
+from fairway.sweep.start import run as run_experiment
 
 #: Seconds that are shown unless the end is given.
 SHOWN_S = 10.0
@@ -26,16 +27,34 @@ _NS = 10**9
 def animate(
     experiment: str | Path | Mapping[str, Any],
     *,
-    begin_s: float = 0.0,
-    end_s: float | None = None,
+    start: float | str = 0.0,
+    end: float | str | None = None,
     overrides: Mapping[str, Any] | None = None,
     allow_python: bool = False,
     quiet: bool = True,
 ) -> str:
-    """Animate a run: an HTML page that plays its packets between two times."""
+    """Animate a simulated run: a page that plays its packets and windows.
+
+    Args:
+        experiment: A path, the text of an experiment file, or its content as a mapping; or the
+            directory of a run with captures of everything.
+        start: Where the animation begins, in seconds of the run or as "1.5 s".
+        end: Where it ends; 10 s later if not given, or with the run.
+        overrides: Values to set first: path -> value.
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        quiet: Whether to show no progress on standard error.
+
+    Returns:
+        HTML that needs no network.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If there is nothing to play, or more than a page holds.
+    """
     from fairway.capture.animation.page import page
     from fairway.capture.animation.scene import scene
 
+    begin_s, end_s = seconds(start, str(start)) or 0.0, seconds(end, str(end))
     if end_s is not None and end_s <= begin_s:
         raise InputError(f"--to: {end_s:g} s is not after --from, {begin_s:g} s")
     end_s = begin_s + SHOWN_S if end_s is None else end_s
@@ -93,7 +112,7 @@ def _made(
     document["duration"] = f"{length_ns} ns"
     document["measure"] = {"sample": f"{min(sample_ns, length_ns)} ns"}
     document["capture"] = {"at": "everything", "files": "one"}
-    run = start.run(document, allow_python=allow_python, quiet=quiet)
+    run = run_experiment(document, allow_python=allow_python, quiet=quiet)
     assert isinstance(run, Run)
     return run
 

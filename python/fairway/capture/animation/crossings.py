@@ -55,12 +55,9 @@ class Crossing:
     """A packet on a link.
 
     Attributes:
-        source: The node at which it enters.
-        target: The node at which it comes out.
         offered_ns: When it is offered to the queue.
         sent_ns: When its transmission begins; for one that the queue drops, `offered_ns`.
         arrived_ns: When its last bit arrives, or would if the link did not lose it.
-        fate: What becomes of it.
     """
 
     packet: Packet
@@ -79,11 +76,8 @@ class Direction:
     """A link in one direction.
 
     Attributes:
-        source: The node at which packets enter.
-        target: The node at which they come out.
         rate_bps: Its rate, if it is one and the same.
         delay_ns: Its propagation delay: what the quickest packet took besides its transmission.
-        crossings: The packets, in the order in which they were offered.
     """
 
     link: str

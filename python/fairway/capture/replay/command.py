@@ -140,22 +140,7 @@ def replay(
     threads: int | None = None,
     quiet: bool = True,
 ) -> Replay:
-    """Fit a path to a captured transfer; simulate the same bytes under other algorithms.
-
-    Args:
-        capture: A file, or `-` for standard input.
-        algorithms: The algorithms.
-        out: Directory for the experiment file, the runs and their report.
-        connection: Number of the connection; the one with most data if not given.
-        same: The algorithm that the transfer had; found from its window if not given.
-        overhead_bytes: Bytes that the bottleneck carries with each IP packet.
-        threads: Runs at the same time; as many as there are cores if not given.
-        quiet: Whether to show no progress on standard error.
-
-    Raises:
-        InputError: If the capture cannot be read, or shows no path.
-        fairway.ExperimentError: If there is no such algorithm.
-    """
+    """Fit a path to a captured transfer; simulate the same bytes under other algorithms."""
     from fairway.sweep.start import run
 
     source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
