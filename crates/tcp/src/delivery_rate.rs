@@ -1,16 +1,16 @@
-//! Samples of the rate at which data is delivered, one with every acknowledgement
-//! (draft-ietf-ccwg-bbr section 4.1; Linux 6.1 `net/ipv4/tcp_rate.c`).
+//! Delivery-rate samples, one for each acknowledgement that delivers data (draft-ietf-ccwg-bbr
+//! section 4.1; Linux 6.1 `net/ipv4/tcp_rate.c`).
 //!
-//! A sample spans the time from the acknowledgement before the newest segment delivered left to the
-//! present one, and counts what was delivered between. Acknowledgements may come bunched, faster
-//! than the path delivers; so the time that the sending of the same data took counts if it is longer.
+//! A sample counts the data delivered since the last delivery before the newest delivered segment
+//! was sent. Compressed acknowledgements would overestimate the rate, so the interval is the longer
+//! of the ACK phase and the send phase of that data.
 
 use std::collections::VecDeque;
 
 use fairway_cc::RateSample;
 use fairway_units::{Duration, Time};
 
-/// What the connection had delivered when a segment was last sent.
+/// State of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     delivered: u64,
@@ -21,7 +21,7 @@ struct Departure {
     app_limited: bool,
 }
 
-/// The last segment sent of those that an acknowledgement delivers.
+/// The delivered segment that was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent_at: Time,
@@ -29,7 +29,7 @@ struct Newest {
     departure: Departure,
 }
 
-/// The delivery rate of a connection, kept only for algorithms that ask for it.
+/// The delivery rate of a connection, measured only for algorithms that ask for it.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
     /// One for each outstanding segment, oldest first.
@@ -37,21 +37,20 @@ pub struct DeliveryRate {
     newest: Option<Newest>,
     delivered: u64,
     delivered_at: Time,
-    /// Sending phases begin here: when the newest segment delivered was sent.
+    /// Start of the send phase: when the newest delivered segment was sent.
     first_sent_at: Time,
     lost: u64,
-    /// The application left a gap; samples of what is sent before more than this is delivered
-    /// tell its rate, and not the path's. Zero for no gap.
+    /// Segments sent before more than this is delivered give application-limited samples. Zero if
+    /// the connection is not application-limited.
     app_limited_until: u64,
 }
 
 impl DeliveryRate {
-    /// New data was sent; `in_flight` bytes are in the network with it, and none was
-    /// outstanding before if it is `alone`.
+    /// New data was sent. `in_flight` includes it; `alone`: nothing was outstanding before.
     pub fn sent(&mut self, in_flight: u64, alone: bool, now: Time) {
         if alone {
-            // Whatever comes back now was delivered between now and then. Data that was only
-            // believed lost would not do: after a timeout for nothing the sample would be too short.
+            // Both phases restart after an idle period. A pipe of zero would not do: after a
+            // spurious timeout data is still outstanding, and the sample would be too short.
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -72,28 +71,28 @@ impl DeliveryRate {
         }
     }
 
-    /// The first outstanding segment was acknowledged, and is no longer outstanding.
+    /// The first outstanding segment was acknowledged.
     pub fn remove_first(&mut self) {
         self.departures.pop_front();
     }
 
-    /// Bytes were marked lost without an acknowledgement.
+    /// Bytes were marked lost other than by an acknowledgement.
     pub fn lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
-    /// The application has nothing to send though the window would allow it.
+    /// The window allows more data, but the application has none.
     pub fn app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether the application had nothing to send of late.
+    /// Whether the connection is application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until > 0
     }
 
-    /// An acknowledgement has been worked through: it delivered and marked lost so many bytes.
-    /// What it says, if it delivered a segment.
+    /// Sample of an acknowledgement that delivered and marked lost so many bytes; none if it
+    /// delivered no segment.
     pub fn sample(
         &mut self,
         delivered: u64,
@@ -114,8 +113,7 @@ impl DeliveryRate {
         let sending = sent_at.since(departure.first_sent_at);
         let acknowledging = now.since(departure.delivered_at);
         let interval = sending.max(acknowledging);
-        // Nothing is delivered in less than a round trip: the acknowledgement is for an earlier
-        // transmission of the segment.
+        // An interval below the minimum RTT means that an earlier transmission was delivered.
         let too_short = min_rtt.is_some_and(|min_rtt| interval < min_rtt);
         Some(RateSample {
             delivered: self.delivered - departure.delivered,
@@ -150,7 +148,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Segments of 1000 bytes sent at these times, in milliseconds, all in flight together.
+    /// Segments of 1000 bytes sent at these times in milliseconds, none acknowledged.
     fn sent(times: &[u64]) -> DeliveryRate {
         let mut rate = DeliveryRate::default();
         for (n, ms) in times.iter().enumerate() {
@@ -159,7 +157,7 @@ mod tests {
         rate
     }
 
-    /// The acknowledgement of the first outstanding segment, the `n`th of all.
+    /// Acknowledge the first outstanding segment, the `n`th of all.
     fn acknowledge(rate: &mut DeliveryRate, n: u64, sent_ms: u64, now_ms: u64) -> RateSample {
         rate.arrived(0, (n + 1) * 1000, at(sent_ms));
         rate.remove_first();
@@ -172,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_counts_what_was_delivered_while_the_segment_was_under_way() {
-        // A segment every 10 ms, from 0 to 100. Nothing had been delivered when they left, so the
-        // nth says n + 1 segments in the 100 + 10·n ms since the start.
+    fn a_sample_counts_data_delivered_since_the_segment_was_sent() {
+        // A segment every 10 ms, from 0 to 100. Nothing had been delivered when they were sent,
+        // so the nth sample is n + 1 segments in the 100 + 10·n ms since the start.
         let times: Vec<u64> = (0..=10).map(|n| 10 * n).collect();
         let mut rate = sent(&times);
         assert_eq!(figures(acknowledge(&mut rate, 0, 0, 100)), (1000, 100));
@@ -183,8 +181,8 @@ mod tests {
             let sample = acknowledge(&mut rate, n, 10 * n, 100 + 10 * n);
             assert_eq!(figures(sample), ((n + 1) * 1000, 100 + 10 * n));
         }
-        // The next left at 110, when 1000 had been delivered, at 100. By 210 it is eleven segments
-        // more, in 110 ms: 100 kB/s.
+        // The next was sent at 110, after 1000 were delivered at 100. By 210 eleven more segments
+        // are delivered, in 110 ms: 100 kB/s.
         let sample = acknowledge(&mut rate, 11, 110, 210);
         assert_eq!((figures(sample), sample.prior_delivered), ((11_000, 110), 1000));
         assert_eq!((sample.sent_at, sample.prior_in_flight), (at(110), 11_000));
@@ -192,24 +190,25 @@ mod tests {
     }
 
     #[test]
-    fn bunched_acknowledgements_do_not_tell_a_higher_rate_than_the_sending() {
-        // Four segments 50 ms apart, from 0, are all acknowledged in one bunch at 250.
+    fn compressed_acknowledgements_give_no_rate_above_the_send_rate() {
+        // Four segments sent 50 ms apart, from 0, are all acknowledged at 250.
         let mut rate = sent(&[0, 50, 100, 150]);
         for n in 0..3 {
             acknowledge(&mut rate, n, 50 * n, 250);
         }
-        // The fifth leaves at 250 in answer to the third: 3000 delivered, the last sent at 100.
+        // The fifth is sent at 250 after the third is acknowledged: 3000 delivered, the last of
+        // them sent at 100.
         rate.sent(2000, false, at(250));
         acknowledge(&mut rate, 3, 150, 250);
-        // Both are delivered by 350: 2000 bytes in 100 ms by the acknowledgements, but the sending
-        // from 100 to 250 took 150.
+        // Both are delivered by 350: 2000 bytes in an ACK phase of 100 ms, but the send phase from
+        // 100 to 250 took 150.
         assert_eq!(figures(acknowledge(&mut rate, 4, 250, 350)), (2000, 150));
     }
 
     #[test]
     fn of_several_segments_the_last_sent_one_counts() {
         let mut rate = sent(&[0, 1, 2, 3]);
-        // One acknowledgement of all, the last transmission that of the second segment.
+        // One acknowledgement of all four; the second segment was sent last.
         rate.delivered = 500;
         rate.sent_again(1, 4000);
         for (segment, sent_ms) in [(2, 2), (3, 3), (1, 50), (0, 0)] {
@@ -222,22 +221,22 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_round_trip_says_nothing() {
-        // The second and the third segment are sent again, at 150 and 165, though they were not
-        // lost; the acknowledgements, at 160 and 170, are for the first transmissions.
+    fn an_interval_below_the_minimum_rtt_gives_no_rate() {
+        // The second and the third segment are retransmitted at 150 and 165 spuriously; the
+        // acknowledgements at 160 and 170 are for the originals.
         let mut rate = sent(&[0, 60, 70]);
         acknowledge(&mut rate, 0, 0, 100);
         rate.sent_again(0, 2000);
-        // Only it was delivered since it left; sent from 0 to 150, acknowledged from 100 to 160.
+        // 1000 bytes; send phase from 0 to 150, ACK phase from 100 to 160.
         assert_eq!(figures(acknowledge(&mut rate, 1, 150, 160)), (1000, 150));
         rate.sent_again(0, 1000);
-        // Sent from 150 to 165, acknowledged from 160 to 170: both shorter than any round trip.
+        // Send phase from 150 to 165, ACK phase from 160 to 170: both below the minimum RTT.
         let sample = acknowledge(&mut rate, 2, 165, 170);
         assert_eq!((sample.interval, sample.bytes_per_s()), (Duration::ZERO, None));
     }
 
     #[test]
-    fn losses_are_counted_from_the_departure_on() {
+    fn losses_are_counted_since_the_segment_was_sent() {
         let mut rate = sent(&[0, 1, 2]);
         rate.lost(700);
         rate.sent(1000, false, at(3));
@@ -249,16 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_of_the_application_marks_what_is_sent_until_it_has_passed() {
+    fn samples_are_application_limited_until_the_gap_is_delivered() {
         let mut rate = DeliveryRate::default();
-        // At the start there was nothing to send: the mark lasts until anything is delivered.
+        // Nothing to send at the start: application-limited until anything is delivered.
         rate.app_limited(0);
         rate.sent(1000, true, at(0));
         rate.sent(2000, false, at(0));
         assert!(acknowledge(&mut rate, 0, 0, 100).app_limited);
         rate.sent(2000, false, at(100));
         assert!(acknowledge(&mut rate, 1, 0, 100).app_limited);
-        // A gap with 1000 in flight and 2000 delivered: gone when more than 3000 are.
+        // A gap with 1000 in flight and 2000 delivered: over when more than 3000 are delivered.
         rate.app_limited(1000);
         rate.sent(2000, false, at(110));
         assert!(!acknowledge(&mut rate, 2, 100, 200).app_limited);
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn time_without_anything_outstanding_does_not_count() {
+    fn idle_time_does_not_count() {
         let mut rate = sent(&[0]);
         acknowledge(&mut rate, 0, 0, 100);
         rate.sent(1000, true, at(900));

@@ -1,5 +1,5 @@
-//! When Linux acknowledges: at once while a connection is young, while the window opens and at the
-//! end of a burst; otherwise every second segment, or after a delay.
+//! Linux's quick and delayed acknowledgements: immediate on a young connection, while the window
+//! opens and at the end of a burst; otherwise for every second segment, or after a delay.
 //!
 //! Source: Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_event_data_recv`, `tcp_measure_rcv_mss`,
 //! `__tcp_ack_snd_check`), `tcp_output.c` (`tcp_send_delayed_ack`), `tcp_timer.c`
@@ -9,25 +9,24 @@ use fairway_units::{Duration, Time};
 
 use crate::timer_wheel::TimerWheel;
 
-/// Most acknowledgements sent at once in a row (`TCP_MAX_QUICKACKS`).
+/// Most quick acknowledgements in a row (`TCP_MAX_QUICKACKS`).
 pub(crate) const MAX_QUICK: u32 = 16;
-/// Those after the first congestion mark (`__tcp_ecn_check_ce`).
+/// Quick acknowledgements after the first congestion mark (`__tcp_ecn_check_ce`).
 pub(crate) const QUICK_AFTER_MARK: u32 = 2;
-/// Delay of an acknowledgement to begin with, and its lower bound (`TCP_ATO_MIN`,
-/// `TCP_DELACK_MIN`).
+/// Initial and least delay of an acknowledgement (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const MIN_DELAY_MS: u64 = 40;
-/// Its upper bound (`TCP_DELACK_MAX`).
+/// Greatest delay (`TCP_DELACK_MAX`).
 const MAX_DELAY_MS: u64 = 200;
-/// The bound before that, where nothing tells that the sender waits (`HZ / 2`).
+/// Bound of the estimated delay if nothing suggests that the sender waits (`HZ / 2`).
 const LONG_DELAY_MS: u64 = 500;
-/// Size of a full segment before any has come (`TCP_MSS_DEFAULT`).
+/// Assumed size of a full segment before any arrives (`TCP_MSS_DEFAULT`).
 const FIRST_SEGMENT: u32 = 536;
-/// The least size of a full segment (`TCP_MIN_MSS`).
+/// Least size of a full segment (`TCP_MIN_MSS`).
 const SMALLEST_SEGMENT: u32 = 88;
-/// TCP header without options, which the two sizes above are compared with.
+/// TCP header without options, included when sizes are compared with the two above.
 const HEADER: u32 = 20;
 
-/// What a segment that ends early says of its sender.
+/// Segments seen that end a burst (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Pushed {
     Nothing,
@@ -35,31 +34,31 @@ enum Pushed {
     Again,
 }
 
-/// Linux's state of what is to be acknowledged, and when.
+/// State of Linux's acknowledgement timing (`inet_connection_sock.icsk_ack`).
 #[derive(Clone, Debug)]
 pub(crate) struct QuickAck {
-    /// Acknowledgements still to be sent at once.
+    /// Quick acknowledgements left.
     quick: u32,
-    /// Size of the sender's full segments, as far as seen.
+    /// Estimated size of the sender's full segments.
     rcv_mss: u32,
-    /// Size of the last segment, if it was small; else 0.
+    /// Size of the last segment if it was small, otherwise 0.
     last_size: u32,
-    /// Largest size of a full segment.
+    /// Greatest size of a full segment.
     mss: u32,
-    /// Length of a segment's TCP header.
+    /// TCP header with options.
     header: u32,
-    /// Delay of an acknowledgement; 0 before any data.
+    /// Delayed-ACK timeout; 0 before any data.
     ato_ms: u64,
     last_data_ms: u64,
-    /// Whether this end answers data with data, on which an acknowledgement can ride.
+    /// Whether this end answers data with data, so that acknowledgements can be piggybacked.
     pingpong: bool,
     owed: bool,
     pushed: Pushed,
     at_once: bool,
     /// Whether an acknowledgement is delayed.
     delayed: bool,
-    /// When it is meant to leave, and when its timer will fire. The timer goes on when it has left
-    /// earlier.
+    /// When it should be sent, and when the timer fires. The timer keeps running if the
+    /// acknowledgement is sent earlier.
     due_ms: u64,
     timer: Time,
     srtt: Option<Duration>,
@@ -67,7 +66,7 @@ pub(crate) struct QuickAck {
 }
 
 impl QuickAck {
-    /// No data yet, in segments of at most `mss`.
+    /// State before any data, with segments of at most `mss`.
     pub(crate) fn new(mss: u32) -> Self {
         QuickAck {
             quick: 0,
@@ -89,27 +88,27 @@ impl QuickAck {
         }
     }
 
-    /// What was negotiated: options of `options` bytes in each segment.
+    /// Set the length of TCP options in each segment, as negotiated.
     pub(crate) fn negotiate(&mut self, options: u32) {
         self.header = HEADER + options;
     }
 
-    /// What this end's sending half knows of the path.
+    /// Take over the round-trip estimates of this end's sender.
     pub(crate) fn observe_path(&mut self, srtt: Option<Duration>, rto: Duration) {
         (self.srtt, self.rto) = (srtt, rto);
     }
 
-    /// Size of the sender's full segments, as far as seen.
+    /// Estimated size of the sender's full segments.
     pub(crate) fn rcv_mss(&self) -> u32 {
         self.rcv_mss
     }
 
-    /// When the delayed acknowledgement leaves.
+    /// When the delayed acknowledgement is sent.
     pub(crate) fn deadline(&self) -> Time {
         if self.delayed { self.timer } else { Time::NEVER }
     }
 
-    /// When the timer fires that was set last, whether anything is still delayed or not.
+    /// When the timer fires, even if no acknowledgement is delayed any more.
     pub(crate) fn timer(&self) -> Time {
         self.timer
     }
@@ -119,32 +118,32 @@ impl QuickAck {
         self.srtt
     }
 
-    /// Something arrived that has to be acknowledged some time.
+    /// Something arrived that must be acknowledged (`inet_csk_schedule_ack`).
     pub(crate) fn owe(&mut self) {
         self.owed = true;
     }
 
-    /// Whether something has.
+    /// Whether an acknowledgement is owed.
     pub(crate) fn is_owed(&self) -> bool {
         self.owed
     }
 
-    /// The next acknowledgement may not wait.
+    /// Send the next acknowledgement at once (`ICSK_ACK_NOW`).
     pub(crate) fn hurry(&mut self) {
         self.at_once = true;
     }
 
-    /// The window has opened: the sender is to hear of it.
+    /// The window has grown: acknowledge at once to announce it.
     pub(crate) fn window_grew(&mut self) {
         self.quick |= 1;
     }
 
-    /// Memory runs short.
+    /// Receive memory is short: end quick acknowledgements.
     pub(crate) fn window_is_pressed(&mut self) {
         self.quick = 0;
     }
 
-    /// `bytes` came in order while a window of `rcv_wnd` bytes was offered.
+    /// `bytes` arrived in order while a window of `rcv_wnd` bytes was offered.
     pub(crate) fn data(&mut self, bytes: u32, push: bool, rcv_wnd: u64, now: Time) {
         self.owed = true;
         self.measure_segment(bytes, push);
@@ -164,7 +163,7 @@ impl QuickAck {
         self.last_data_ms = now_ms;
     }
 
-    /// A segment below the usual size, or with PSH, may be the last for a while.
+    /// Estimate the segment size. A segment below it, or with PSH, may end a burst.
     fn measure_segment(&mut self, bytes: u32, push: bool) {
         let before = std::mem::replace(&mut self.last_size, 0);
         if bytes >= self.rcv_mss {
@@ -186,38 +185,38 @@ impl QuickAck {
         self.pushed = if self.pushed == Pushed::Nothing { Pushed::Once } else { Pushed::Again };
     }
 
-    /// Raise what is sent at once to half of what the window takes, and `most` at the most.
+    /// Raise the quick acknowledgements to half of the segments in the window, and at most `most`.
     fn raise_quick(&mut self, most: u32, rcv_wnd: u64) {
         let half = rcv_wnd / (2 * u64::from(self.rcv_mss));
         let wanted = if half == 0 { 2 } else { half.min(u64::from(most)) as u32 };
         self.quick = self.quick.max(wanted.min(most));
     }
 
-    /// Something is out of order on the path: as many as `most` are sent at once.
+    /// Enter quick-ACK mode, for at most `most` acknowledgements (`tcp_enter_quickack_mode`).
     pub(crate) fn enter(&mut self, most: u32, rcv_wnd: u64) {
         self.raise_quick(most, rcv_wnd);
         self.pingpong = false;
         self.ato_ms = MIN_DELAY_MS;
     }
 
-    /// Data left this end.
+    /// This end sent data.
     pub(crate) fn data_sent(&mut self, now: Time) {
         if now.as_millis() - self.last_data_ms < self.ato_ms {
             self.pingpong = true;
         }
     }
 
-    /// Whether an acknowledgement leaves now, however little there is to acknowledge.
+    /// Whether an acknowledgement is sent at once, however little there is to acknowledge.
     pub(crate) fn leaves_at_once(&self) -> bool {
         self.at_once || (self.quick > 0 && !self.pingpong)
     }
 
-    /// Whether an acknowledgement leaves when the application has read everything.
+    /// Whether an acknowledgement is sent when the application has read everything.
     pub(crate) fn leaves_when_read(&self) -> bool {
         self.pushed == Pushed::Again || (self.pushed == Pushed::Once && !self.pingpong)
     }
 
-    /// Let the acknowledgement wait. Returns false if it may not: its time is almost come.
+    /// Delay the acknowledgement. Returns false if it must be sent now, being almost due.
     pub(crate) fn delay(&mut self, now: Time) -> bool {
         let now_ms = now.as_millis();
         let ato = self.bounded_delay_ms();
@@ -250,7 +249,7 @@ impl QuickAck {
         ato.min(MAX_DELAY_MS)
     }
 
-    /// Whether the delayed acknowledgement leaves now.
+    /// Handle the timer. Returns whether the delayed acknowledgement is sent.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> bool {
         if now < self.deadline() {
             return false;
@@ -267,7 +266,7 @@ impl QuickAck {
         self.owed
     }
 
-    /// An acknowledgement left.
+    /// An acknowledgement was sent.
     pub(crate) fn sent(&mut self) {
         if self.owed && self.quick > 0 {
             self.quick -= 1;

@@ -1,9 +1,8 @@
-//! The window that a receiver offers: all of its buffer, or as much of a growing one as Linux
-//! thinks it wise to promise.
+//! The window that a receiver offers: its whole buffer, or Linux's share of a buffer that grows.
 //!
 //! Source of the latter: Linux 6.1, `net/ipv4/tcp_output.c` (`tcp_select_initial_window`,
 //! `__tcp_select_window`) and `tcp_input.c` (`tcp_init_buffer_space`, `tcp_grow_window`). Half of
-//! the buffer is for data, the rest for what each packet costs besides (`tcp_adv_win_scale` 1, here
+//! the buffer is for data, the rest for the overhead of packets (`tcp_adv_win_scale` 1, here
 //! `window_divisor`).
 
 mod right_sizing;
@@ -16,70 +15,69 @@ use right_sizing::RightSizing;
 
 pub(crate) use right_sizing::Progress;
 
-/// Receive buffer to begin with (net.ipv4.tcp_rmem[1]).
+/// Initial receive buffer (net.ipv4.tcp_rmem[1]).
 const FIRST_BUFFER: u64 = 131_072;
-/// Segments that the window is believed to have taken before any was measured (`TCP_INIT_CWND`).
+/// Initial `rcvq_space.space`, in segments (`TCP_INIT_CWND`).
 const FIRST_SEGMENTS: u64 = 10;
 /// Largest window scale (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-/// Packets with less data do not open the window (`tcp_event_data_recv`).
+/// Packets with less data do not grow the window (`tcp_event_data_recv`).
 const SMALL: u64 = 128;
-/// The room in front of a packet that was received (`NET_SKB_PAD`).
+/// Headroom of a received packet (`NET_SKB_PAD`).
 const HEADROOM: u64 = 64;
 /// Ethernet, IP and TCP headers with timestamps.
 const HEADERS: u64 = 66;
 
-/// The window of a receiver.
+/// A receiver's window.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveWindow {
     scale: u8,
-    /// Last window offered, and up to which offset everything was acknowledged with it.
+    /// Last window offered (`rcv_wnd`), and the offset acknowledged with it (`rcv_wup`).
     wnd: u64,
     wup: u64,
-    /// Whether nothing has happened to the buffer since.
+    /// Whether the buffer is unchanged since.
     settled: bool,
-    /// What of a window that does not follow the connection is taken by an application that reads
-    /// when it likes.
-    shelf: Option<Shelf>,
+    /// A fixed window's buffer, if the application decides when to read.
+    fixed: Option<Fixed>,
     tuning: Option<Tuning>,
 }
 
-/// A buffer in which data waits for the application.
+/// A buffer of fixed size in which data waits for the application.
 #[derive(Clone, Copy, Debug)]
-struct Shelf {
+struct Fixed {
     space: u64,
     unread: u64,
     mss: u64,
 }
 
-impl Shelf {
+impl Fixed {
     fn free(self) -> u64 {
         self.space.saturating_sub(self.unread)
     }
 }
 
-/// A window that follows the connection.
+/// A window tuned to the connection.
 #[derive(Clone, Debug)]
 struct Tuning {
     mss: u64,
     divisor: u64,
-    /// What the buffer may take, and may take at the most.
+    /// Buffer (`sk_rcvbuf`), and its greatest value.
     buffer: u64,
     max_buffer: u64,
-    /// The part of the buffer that is for data.
+    /// Share of the buffer for data (`tcp_full_space`).
     full_space: u64,
-    /// Upper bound of the window.
+    /// Upper bound of the window (`window_clamp`).
     clamp: u64,
-    /// As much as is promised: grows as segments arrive that cost little.
+    /// Window offered at most; grows as segments with little overhead arrive.
     rcv_ssthresh: u64,
-    /// Memory of packets that wait for the application, and for earlier packets.
+    /// Memory of packets not yet read, and of packets out of order.
     unread: u64,
     out_of_order: u64,
     right_sizing: RightSizing,
 }
 
 impl ReceiveWindow {
-    /// The window of a connection that has not begun.
+    /// The window before the handshake.
     pub(crate) fn new(stack: &Stack) -> Self {
         let tuned = stack.buffers.receive_window_tuning;
         let space = stack.buffers.receive_buffer / u64::from(stack.buffers.window_divisor.max(1));
@@ -93,24 +91,24 @@ impl ReceiveWindow {
             wnd: space.min(largest_window(stack.options.window_scaling)),
             wup: 0,
             settled: false,
-            shelf: None,
+            fixed: None,
             tuning: tuned.then(|| Tuning::new(stack)),
         }
     }
 
-    /// The application reads when it likes, and what it has not read takes room. Before the connection.
+    /// Let unread data take room in a fixed window. Call before the handshake.
     pub(crate) fn keep_unread(&mut self, mss: u64) {
         if self.tuning.is_none() {
-            self.shelf = Some(Shelf { space: self.wnd, unread: 0, mss });
+            self.fixed = Some(Fixed { space: self.wnd, unread: 0, mss });
         }
     }
 
-    /// How far the window field of segments is shifted.
+    /// Window scale.
     pub(crate) fn scale(&self) -> u8 {
         self.scale
     }
 
-    /// The window field of a SYN or its answer, for a peer that sends segments of `mss` bytes.
+    /// Window field of a SYN or SYN-ACK, for a peer that sends segments of `mss` bytes.
     pub(crate) fn offer_in_syn(&mut self, mss: u32) -> u16 {
         if let Some(tuning) = &self.tuning {
             let space = tuning.space();
@@ -122,7 +120,7 @@ impl ReceiveWindow {
         u16::try_from(self.wnd).unwrap_or(u16::MAX)
     }
 
-    /// The connection is established, in segments of `mss` bytes.
+    /// The connection is established, with segments of `mss` bytes.
     pub(crate) fn begin(&mut self, scaling: bool, mss: u32, now: Time) {
         if !scaling {
             self.scale = 0;
@@ -134,40 +132,39 @@ impl ReceiveWindow {
         }
     }
 
-    /// The window field of a segment.
+    /// Window field of a segment.
     pub(crate) fn field(&self) -> u16 {
         u16::try_from(self.wnd >> self.scale).unwrap_or(u16::MAX)
     }
 
-    /// The last window offered, in bytes.
+    /// Last window offered, in bytes.
     pub(crate) fn wnd(&self) -> u64 {
         self.wnd
     }
 
-    /// Up to which offset everything has been acknowledged.
+    /// Offset acknowledged with the last window.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.wup
     }
 
-    /// First offset that was not allowed to the peer: it may have used every earlier window.
+    /// First offset beyond every window offered so far.
     pub(crate) fn right_edge(&self, rcv_nxt: u64, mss: u64) -> u64 {
-        match (&self.tuning, &self.shelf) {
+        match (&self.tuning, &self.fixed) {
             (None, None) => rcv_nxt + self.wnd.max(mss),
             (Some(_), _) | (_, Some(_)) => self.wup + self.wnd,
         }
     }
 
-    /// What remains of the window offered.
+    /// Unused part of the window offered.
     fn remaining(&self, rcv_nxt: u64) -> u64 {
         (self.wup + self.wnd).saturating_sub(rcv_nxt)
     }
 
-    /// An acknowledgement up to `rcv_nxt` leaves: decide on its window. Returns whether memory is
-    /// short.
+    /// Set the window of an acknowledgement up to `rcv_nxt`. Returns whether memory is short.
     pub(crate) fn offer(&mut self, rcv_nxt: u64) -> bool {
         let Some(tuning) = &self.tuning else {
-            if let Some(shelf) = self.shelf {
-                self.wnd = self.window_of(shelf, rcv_nxt);
+            if let Some(fixed) = self.fixed {
+                self.wnd = self.window_of(fixed, rcv_nxt);
             }
             self.wup = rcv_nxt;
             return false;
@@ -178,36 +175,35 @@ impl ReceiveWindow {
         self.settled = true;
         let (wanted, pressed) = tuning.window(self.scale, self.wnd);
         let remaining = self.remaining(rcv_nxt);
-        // What was promised stays promised.
+        // Never shrink the window offered.
         self.wnd = if wanted < remaining { round_up(remaining, self.scale) } else { wanted };
         self.wup = rcv_nxt;
         pressed
     }
 
-    /// The window with what is free. The right edge moves by a segment or half of the buffer at least,
-    /// and never back (RFC 9293 section 3.8.6.2.2).
-    fn window_of(&self, shelf: Shelf, rcv_nxt: u64) -> u64 {
+    /// Window of a fixed buffer. The right edge advances by at least a segment or half of the
+    /// buffer, to avoid silly windows, and never retreats (RFC 9293 section 3.8.6.2.2).
+    fn window_of(&self, fixed: Fixed, rcv_nxt: u64) -> u64 {
         let remaining = round_up(self.remaining(rcv_nxt), self.scale);
-        let free = shelf.free() >> self.scale << self.scale;
-        if free >= remaining + shelf.mss.min(shelf.space / 2) { free } else { remaining }
+        let free = fixed.free() >> self.scale << self.scale;
+        if free >= remaining + fixed.mss.min(fixed.space / 2) { free } else { remaining }
     }
 
-    /// Whether an acknowledgement sent now would offer no less than the last one did; and whether
-    /// memory is short.
+    /// Whether an acknowledgement sent now would offer at least the last window, and whether memory
+    /// is short.
     pub(crate) fn would_not_shrink(&self) -> (bool, bool) {
         let Some(tuning) = &self.tuning else { return (true, false) };
         let (wanted, pressed) = tuning.window(self.scale, self.wnd);
         (wanted >= self.wnd, pressed)
     }
 
-    /// Whether the application's reading has opened the window so far that the peer should know:
-    /// at least doubled it.
+    /// Whether reading has opened the window enough for a window update: at least doubled it.
     pub(crate) fn is_worth_an_update(&self, rcv_nxt: u64) -> bool {
         let remaining = self.remaining(rcv_nxt);
         let Some(tuning) = &self.tuning else {
-            // Two segments or half of the buffer more (4.4BSD `tcp_output`).
-            return self.shelf.is_some_and(|shelf| {
-                self.window_of(shelf, rcv_nxt) >= remaining + (2 * shelf.mss).min(shelf.space / 2)
+            // By two segments or half of the buffer (4.4BSD `tcp_output`).
+            return self.fixed.is_some_and(|fixed| {
+                self.window_of(fixed, rcv_nxt) >= remaining + (2 * fixed.mss).min(fixed.space / 2)
             });
         };
         if 2 * remaining > tuning.clamp {
@@ -217,7 +213,7 @@ impl ReceiveWindow {
         wanted > 0 && wanted >= 2 * remaining
     }
 
-    /// A segment of `bytes` arrived in order. Returns whether more is promised from now on.
+    /// A segment of `bytes` arrived in order. Returns whether `rcv_ssthresh` grew.
     pub(crate) fn take_in_order(&mut self, progress: Progress, bytes: u64, now: Time) -> bool {
         self.settled = false;
         let wnd = self.wnd;
@@ -228,7 +224,7 @@ impl ReceiveWindow {
         })
     }
 
-    /// A segment of `bytes` arrived out of order. Returns whether more is promised from now on.
+    /// A segment of `bytes` arrived out of order. Returns whether `rcv_ssthresh` grew.
     pub(crate) fn take_out_of_order(&mut self, bytes: u64, rcv_mss: u64, may_grow: bool) -> bool {
         self.settled = false;
         self.tuning.as_mut().is_some_and(|tuning| {
@@ -238,7 +234,7 @@ impl ReceiveWindow {
         })
     }
 
-    /// `bytes` of `queued` that waited for earlier data can be read.
+    /// Of `queued` bytes out of order, `bytes` are now in order.
     pub(crate) fn make_readable(&mut self, bytes: u64, queued: u64) {
         if let Some(tuning) = &mut self.tuning {
             let memory = (u128::from(tuning.out_of_order) * u128::from(bytes))
@@ -249,30 +245,29 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment carried an echo of this end's clock that is `age_ms` old.
+    /// A segment carried an echoed timestamp that is `age_ms` old.
     pub(crate) fn measure_echo(&mut self, echo: u32, age_ms: u32, full: bool) {
         if let Some(tuning) = &mut self.tuning {
             tuning.right_sizing.measure_echo(echo, age_ms, full);
         }
     }
 
-    /// The receiver's own estimate of the round-trip time: zero before the first sample, no bound if
-    /// it takes none.
+    /// The receiver's own RTT estimate: zero before the first sample, `MAX` if it takes none.
     pub(crate) fn rtt(&self) -> Duration {
         self.tuning.as_ref().map_or(Duration::MAX, |tuning| tuning.right_sizing.rtt())
     }
 
     /// `bytes` more wait for the application.
     pub(crate) fn keep(&mut self, bytes: u64) {
-        if let Some(shelf) = &mut self.shelf {
-            shelf.unread += bytes;
+        if let Some(fixed) = &mut self.fixed {
+            fixed.unread += bytes;
         }
     }
 
-    /// The application has read `bytes` of the `unread` ones, up to `offset`.
+    /// The application read `bytes` of `unread` bytes, up to `offset`.
     pub(crate) fn read_part(&mut self, bytes: u64, unread: u64, offset: u64, now: Time) {
-        if let Some(shelf) = &mut self.shelf {
-            shelf.unread = unread - bytes;
+        if let Some(fixed) = &mut self.fixed {
+            fixed.unread = unread - bytes;
         }
         let memory = self.tuning.as_ref().map_or(0, |tuning| {
             let left = u128::from(tuning.unread) * u128::from(unread - bytes);
@@ -284,7 +279,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// The application has read everything, beginning with a packet that ends at `offset`.
+    /// The application read everything, beginning with a packet that ends at `offset`.
     pub(crate) fn read(&mut self, offset: u64, now: Time) {
         self.settled = false;
         if let Some(tuning) = &mut self.tuning {
@@ -322,12 +317,12 @@ impl Tuning {
         self.right_sizing.begin(self.rcv_ssthresh.min(wnd).min(FIRST_SEGMENTS * mss), now);
     }
 
-    /// Payload that still fits.
+    /// Free space for data (`tcp_space`).
     fn space(&self) -> u64 {
         self.buffer.saturating_sub(self.unread + self.out_of_order) / self.divisor
     }
 
-    /// What to offer, where `wnd` was offered before; and whether memory is short.
+    /// Window to offer after `wnd`, and whether memory is short (`__tcp_select_window`).
     fn window(&self, scale: u8, wnd: u64) -> (u64, bool) {
         let mut space = self.space();
         let full = self.clamp.min(self.full_space);
@@ -343,7 +338,7 @@ impl Tuning {
         let window = if scale > 0 {
             round_up(space, scale)
         } else if wnd + mss <= space || wnd > space {
-            // In whole segments, and only moved by one at least.
+            // Whole segments, changed by at least one.
             space / mss * mss
         } else {
             wnd
@@ -351,7 +346,8 @@ impl Tuning {
         (window, pressed)
     }
 
-    /// Promise more, if packets like this one will fit the buffer's growth to come.
+    /// Raise `rcv_ssthresh` if packets like this one will fit the buffer once it has grown
+    /// (`tcp_grow_window`). Returns whether it did.
     fn grow(&mut self, bytes: u64, rcv_mss: u64) -> bool {
         let room = self.clamp.min(self.space()).saturating_sub(self.rcv_ssthresh);
         if bytes < SMALL || room == 0 {
@@ -369,8 +365,8 @@ impl Tuning {
         true
     }
 
-    /// Whether packets that cost more than the part of the buffer for data allows still fit, because
-    /// the buffer may grow to a multiple of what is promised (`__tcp_grow_window`).
+    /// Whether packets with much overhead will fit, because the buffer may grow to a multiple of
+    /// `rcv_ssthresh` (`__tcp_grow_window`).
     fn fits_later(&self, payload_of_memory: u64, bytes: u64) -> bool {
         let mut cost = payload_of_memory / 2;
         let mut limit = self.max_buffer / self.divisor / 2;
@@ -384,9 +380,9 @@ impl Tuning {
         false
     }
 
-    /// Make the buffer so large that it can offer `window`.
+    /// Enlarge the buffer until it can offer `window`.
     fn enlarge(&mut self, window: u64) {
-        // The least memory, in steps, whose part for data holds a segment.
+        // Least memory whose share for data holds a segment.
         let mut memory = self.mss + MAX_TCP_HEADER + BUFFER_HEAD + BUFFER_TAIL;
         while memory / self.divisor < self.mss {
             memory += 128;
@@ -400,7 +396,7 @@ impl Tuning {
     }
 }
 
-/// What a packet with `bytes` of data costs: its buffer is a power of two.
+/// Memory of a packet with `bytes` of data, whose buffer is a power of two.
 fn memory_of(bytes: u64) -> u64 {
     BUFFER_HEAD + (HEADROOM + HEADERS + bytes + BUFFER_TAIL).next_power_of_two()
 }
@@ -413,13 +409,13 @@ fn largest_window(scaling: bool) -> u64 {
     u64::from(u16::MAX) << if scaling { MAX_SCALE } else { 0 }
 }
 
-/// Smallest scale with which the window fits 16 bits.
+/// Least scale with which the window fits 16 bits.
 fn smallest_scale(window: u64) -> u8 {
     let bits = 64 - window.leading_zeros() as u8;
     bits.saturating_sub(16).min(MAX_SCALE)
 }
 
-/// Linux's scale, which leaves the field's highest bit to spare.
+/// Linux's scale, which leaves the highest bit of the field unused.
 fn scale_of_buffer(buffer: u64) -> u8 {
     (buffer.max(1).ilog2() as u8).saturating_sub(15).min(MAX_SCALE)
 }

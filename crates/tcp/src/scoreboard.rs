@@ -1,8 +1,8 @@
-//! What was sent and what became of it: acknowledged, SACKed, lost, retransmitted.
+//! The scoreboard: for each outstanding segment whether it is SACKed, lost or retransmitted.
 //!
-//! One entry a segment, oldest first. Every operation costs what it newly learns (and a binary
-//! search), never the window; only a timeout, and the end of TCP-Linux's recovery, walk over
-//! everything outstanding.
+//! One entry per segment, oldest first. An operation costs time in proportion to the segments whose
+//! state it changes, plus a binary search. Only a timeout and the end of TCP-Linux's recovery walk
+//! over everything outstanding.
 
 use std::collections::VecDeque;
 
@@ -18,26 +18,26 @@ mod buffers;
 mod by_time;
 mod inspect;
 
-pub use buffers::Place;
+pub use buffers::BufferPosition;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 1 << 1;
-/// A retransmission of it is outstanding.
+/// A retransmission of the segment is outstanding.
 const RETRANSMITTED: u8 = 1 << 2;
-/// It was retransmitted at least once: no unambiguous round-trip time (Karn's rule).
+/// Retransmitted at least once: its round-trip time is ambiguous (Karn's rule).
 const EVER_RETRANSMITTED: u8 = 1 << 3;
-/// It was SACKed once, even if that was forgotten since: its delivery has been counted.
+/// SACKed at some time, even if forgotten since: its delivery has been counted.
 const DELIVERED: u8 = 1 << 4;
-/// It is the first of its buffer.
+/// First segment of its buffer.
 const BEGINS: u8 = 1 << 5;
-/// It carries PSH when it is sent again.
+/// Carries PSH when retransmitted.
 const PUSHES: u8 = 1 << 6;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     end: u64,
     sent_at: Time,
-    /// Number of its last retransmission, counted over the connection.
+    /// Sequential number of its last retransmission in the connection.
     retransmission: u32,
     state: u8,
 }
@@ -48,42 +48,42 @@ impl Sent {
     }
 }
 
-/// An outstanding retransmission, in the order they were sent.
+/// An outstanding retransmission; they are listed in the order sent.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     /// Absolute index of the segment.
     index: u64,
-    /// Next new byte when it was sent: data beyond this was sent later.
+    /// SND.NXT when it was sent: data beyond this was sent later.
     snd_nxt: u64,
     number: u32,
 }
 
-/// What one acknowledgement newly told the sender.
+/// What one acknowledgement newly acknowledges, delivers and marks lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSummary {
     /// Bytes acknowledged cumulatively.
     pub acked: u64,
-    /// Bytes that reached the receiver: acknowledged and not SACKed before, or newly SACKed.
+    /// Bytes newly delivered: acknowledged and not SACKed before, or newly SACKed.
     pub delivered: u64,
-    /// When segments that were sent only once and are now acknowledged in order were sent.
-    pub acked_sent: Option<Sendings>,
-    /// The same of segments newly SACKed.
-    pub sacked_sent: Option<Sendings>,
-    /// When the last of all segments now acknowledged in order was last sent.
+    /// Send times of the newly acknowledged segments that were never retransmitted.
+    pub acked_sent: Option<SendTimes>,
+    /// Send times of the newly SACKed segments that were never retransmitted.
+    pub sacked_sent: Option<SendTimes>,
+    /// Last send time of the highest segment newly acknowledged.
     pub last_sent: Option<Time>,
-    /// Bytes newly marked lost: of segments, and of retransmissions found lost again.
+    /// Bytes newly marked lost, including those of lost retransmissions.
     pub lost: u64,
     /// Whether a retransmission was found lost.
     pub lost_again: bool,
-    /// End of the lowest segment among them that was never sent again.
+    /// End of the lowest newly delivered segment that was never retransmitted.
     pub original_end: Option<u64>,
-    /// Start of the lowest such segment that was overtaken: reordering.
+    /// Start of the lowest such segment below the highest SACKed one: it was reordered.
     pub late_from: Option<u64>,
 }
 
-/// When the earliest and the latest of some segments were sent.
+/// Earliest and latest send time of some segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Sendings {
+pub struct SendTimes {
     /// The earliest.
     pub earliest: Time,
     /// The latest.
@@ -91,16 +91,16 @@ pub struct Sendings {
 }
 
 impl AckSummary {
-    fn note(sendings: &mut Option<Sendings>, sent: Sent) {
+    fn add_send_time(times: &mut Option<SendTimes>, sent: Sent) {
         if !sent.is(EVER_RETRANSMITTED | DELIVERED) {
             let at = sent.sent_at;
-            let seen = sendings.get_or_insert(Sendings { earliest: at, latest: at });
+            let seen = times.get_or_insert(SendTimes { earliest: at, latest: at });
             seen.earliest = seen.earliest.min(at);
             seen.latest = seen.latest.max(at);
         }
     }
 
-    fn saw_original(&mut self, start: u64, end: u64, highest_sacked: u64) {
+    fn add_original(&mut self, start: u64, end: u64, highest_sacked: u64) {
         self.original_end = Some(self.original_end.map_or(end, |lowest| lowest.min(end)));
         if start < highest_sacked {
             self.late_from = Some(self.late_from.map_or(start, |lowest| lowest.min(start)));
@@ -108,7 +108,7 @@ impl AckSummary {
     }
 }
 
-/// A segment to be sent again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Absolute index, for [`Scoreboard::retransmitted`].
@@ -123,49 +123,49 @@ pub struct Scoreboard {
     detection: LossDetection,
     reordering: u32,
     least_reordering: u32,
-    /// Whether more reordering is tolerated once it was seen.
+    /// Whether observed reordering raises the tolerance.
     adapts: bool,
-    /// Whether news tell of segments that were never sent again.
+    /// Whether ACK summaries report segments that were never retransmitted.
     watches_originals: bool,
     mss: u64,
     sent: VecDeque<Sent>,
-    /// Absolute index of the first entry: how many have left the front.
+    /// Absolute index of the first entry: how many were removed before it.
     first: u64,
     /// First unacknowledged byte.
     una: u64,
     sacked: RangeSet,
-    /// Segments that duplicate acknowledgements say have left, on connections without SACK.
+    /// Segments counted as delivered by duplicate acknowledgements, on connections without SACK.
     duplicates: u64,
-    /// Bytes believed to be in the network (RFC 6675 pipe), `duplicates` not taken off.
+    /// Bytes believed to be in the network (RFC 6675 pipe), before `duplicates` are subtracted.
     pipe: u64,
-    /// Absolute index from which segments have not been examined for loss yet.
+    /// Absolute index of the first segment not yet examined for loss.
     examined: u64,
-    /// Absolute index from which there may be a lost segment not retransmitted.
+    /// Absolute index below which every lost segment has been retransmitted.
     next_lost: u64,
-    /// Segments whose retransmission was found lost, oldest first: these go before `next_lost`.
+    /// Segments whose retransmission was found lost, oldest first; sent before `next_lost`.
     lost_again: VecDeque<u64>,
     retransmissions: VecDeque<Retransmission>,
     retransmission_count: u32,
     /// Highest number of a retransmission that was acknowledged.
     acked_retransmission: u32,
-    /// Keeps step with `sent`, if the algorithm asked for it.
+    /// One entry for each of `sent`, if the algorithm asks for rate samples.
     delivery_rate: Option<Box<DeliveryRate>>,
-    /// Of the outstanding segments, those that are SACKed.
+    /// Outstanding segments that are SACKed.
     sacked_segments: u64,
     /// Outstanding retransmissions.
     retransmitted_segments: u64,
-    /// Outstanding segments that are marked lost, sent again or not.
+    /// Outstanding segments marked lost, retransmitted or not.
     lost_segments: u64,
     /// Buffers that hold the outstanding segments.
     buffers: u64,
-    /// Absolute index of the segment behind the one sent again last, if that was cut off it.
+    /// Absolute index of the segment after the last retransmitted one, if that split their buffer.
     cut_at: u64,
-    /// What is known of the order of arrival, for detection by time.
+    /// State of RACK.
     rack: Rack,
 }
 
 impl Scoreboard {
-    /// Nothing sent yet.
+    /// An empty scoreboard.
     pub fn new(detection: LossDetection, reordering: u32, mss: u32) -> Self {
         Scoreboard {
             detection,
@@ -218,16 +218,16 @@ impl Scoreboard {
 
     /// Bytes believed to be in the network.
     pub fn pipe(&self) -> u64 {
-        // Which segments the duplicates stand for is not known; a short one counts as full.
+        // Duplicates do not tell which segments arrived, so each counts as a full one.
         self.pipe.saturating_sub(self.duplicates * self.mss)
     }
 
-    /// Whether anything above `una` is known to have arrived.
+    /// Whether anything above `una` is SACKed or counted by duplicate acknowledgements.
     pub fn has_holes(&self) -> bool {
         !self.sacked.is_empty() || self.duplicates > 0
     }
 
-    /// New data up to `end` was sent.
+    /// Record new data sent up to `end`.
     #[inline(always)]
     pub fn sent(&mut self, end: u64, now: Time) {
         let start = self.sent.back().map_or(self.una, |last| last.end);
@@ -241,16 +241,15 @@ impl Scoreboard {
         }
     }
 
-    /// `segment` was retransmitted while `snd_nxt` was the next new byte. Returns where in its buffer
-    /// it is.
-    pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) -> Place {
+    /// Record the retransmission of `segment`. Returns its position in its buffer.
+    pub fn retransmitted(&mut self, segment: Lost, snd_nxt: u64, now: Time) -> BufferPosition {
         if self.lost_again.front() == Some(&segment.index) {
             self.lost_again.pop_front();
         }
         self.retransmission_count += 1;
         let number = self.retransmission_count;
         self.retransmitted_segments += 1;
-        let place = self.take_out((segment.index - self.first) as usize, now);
+        let position = self.split_off((segment.index - self.first) as usize, now);
         let entry = self.entry(segment.index);
         entry.state |= RETRANSMITTED | EVER_RETRANSMITTED;
         entry.sent_at = now;
@@ -264,10 +263,10 @@ impl Scoreboard {
             let index = segment.index;
             self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
         }
-        place
+        position
     }
 
-    /// Everything below `ack` was acknowledged.
+    /// Process a cumulative acknowledgement.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
         summary.acked += ack - self.una;
@@ -295,7 +294,7 @@ impl Scoreboard {
                 self.sacked_segments -= 1;
             } else {
                 self.lost_segments -= u64::from(front.is(LOST));
-                AckSummary::note(&mut summary.acked_sent, front);
+                AckSummary::add_send_time(&mut summary.acked_sent, front);
                 self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
                 if self.watches_originals {
                     let again = front.is(EVER_RETRANSMITTED);
@@ -303,7 +302,7 @@ impl Scoreboard {
                         self.rack.acknowledged(front.sent_at, front.end, again);
                     }
                     if !again {
-                        summary.saw_original(self.una - len, front.end, highest_sacked);
+                        summary.add_original(self.una - len, front.end, highest_sacked);
                     }
                 }
             }
@@ -324,8 +323,8 @@ impl Scoreboard {
         }
         self.split(0);
         if filled_hole {
-            // What stood behind the hole may have arrived long before (Linux 6.1
-            // `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
+            // Segments above the hole may have arrived long before, so their RTT is unknown (Linux
+            // 6.1 `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
             summary.acked_sent = None;
         }
         self.examined = self.examined.max(self.first);
@@ -337,20 +336,19 @@ impl Scoreboard {
             self.sacked.remove_below(ack);
         }
         if self.duplicates > 0 {
-            // What the duplicates stood for was delivered when they came (RFC 6937 section 3; Linux
-            // `tcp_remove_reno_sacks`).
+            // These segments were counted as delivered when the duplicates arrived (RFC 6937
+            // section 3; Linux `tcp_remove_reno_sacks`).
             let counted = self.duplicates * self.mss;
             let least = summary.delivered.min(self.mss);
             summary.delivered = summary.delivered.saturating_sub(counted).max(least);
-            // The hole's own segment was never counted as a duplicate (Linux
-            // `tcp_remove_reno_sacks`).
+            // The segment of the hole itself was never counted (Linux `tcp_remove_reno_sacks`).
             self.duplicates = self.duplicates.saturating_sub(segments - u64::from(segments > 0));
             self.limit_duplicates(segments);
         }
         self.pipe -= left_pipe;
     }
 
-    /// The receiver holds `block`, above `una`.
+    /// Process a SACK block above `una`.
     pub fn sack(&mut self, block: Range, summary: &mut AckSummary) {
         if self.sacked.covers(block) {
             return;
@@ -362,7 +360,7 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// A duplicate acknowledgement came on a connection without SACK: some segment arrived.
+    /// Process a duplicate acknowledgement on a connection without SACK: one segment was delivered.
     pub fn duplicate(&mut self, summary: &mut AckSummary) {
         if self.duplicates + 1 < self.sent.len() as u64 {
             self.duplicates += 1;
@@ -372,12 +370,12 @@ impl Scoreboard {
         }
     }
 
-    /// Mark what the scoreboard by now says is lost.
+    /// Mark lost segments (RFC 6675 IsLost, or forward acknowledgement).
     pub fn detect_losses(&mut self, summary: &mut AckSummary) {
         self.detect_losses_below(u64::MAX, summary);
     }
 
-    /// The same, of segments that end at `limit` or below.
+    /// Mark lost segments that end at or below `limit`.
     pub fn detect_losses_below(&mut self, limit: u64, summary: &mut AckSummary) {
         if let Some(boundary) = self.loss_boundary() {
             let boundary = boundary.min(self.index_above(limit));
@@ -392,20 +390,18 @@ impl Scoreboard {
         }
     }
 
-    /// The first outstanding segment is lost: the duplicate-acknowledgement threshold was
-    /// reached, or a partial acknowledgement came, on a connection without SACK. Returns the bytes
-    /// that were not lost before.
+    /// Mark the first outstanding segment lost: on a connection without SACK, the duplicate
+    /// threshold was reached or a partial acknowledgement came. Returns the bytes newly lost.
     pub fn mark_head_lost(&mut self) -> u64 {
         if self.sent.is_empty() { 0 } else { self.mark_lost(self.first) }
     }
 
-    /// Duplicate acknowledgements stand for nothing any more: whatever is unacknowledged counts.
+    /// Reset the count of duplicate acknowledgements; all unacknowledged data counts in the pipe.
     pub fn forget_duplicates(&mut self) {
         self.duplicates = 0;
     }
 
-    /// Every segment below the highest SACKed one that is not SACKed is lost. Returns the bytes that
-    /// were not lost before.
+    /// Mark every hole below the highest SACKed segment lost. Returns the bytes newly lost.
     pub fn mark_holes_lost(&mut self) -> u64 {
         let Some(highest) = self.sacked.last() else { return 0 };
         let below = self.sent.partition_point(|s| s.end <= highest.start) as u64;
@@ -423,8 +419,8 @@ impl Scoreboard {
         self.duplicates
     }
 
-    /// The retransmission timer expired: everything that is not SACKed is lost. Returns the bytes
-    /// that were not lost before, or of which a retransmission was out.
+    /// The retransmission timer expired: mark everything that is not SACKed lost. Returns the bytes
+    /// that were in the pipe, as originals or as retransmissions.
     pub fn mark_all_lost(&mut self) -> u64 {
         let mut lost = 0;
         let mut start = self.una;
@@ -448,8 +444,8 @@ impl Scoreboard {
         lost
     }
 
-    /// Forget what is SACKed and lost: everything outstanding counts as in the network again
-    /// (ns-2.35 `tcp/scoreboard1.cc`, `ClearScoreBoard`).
+    /// Clear SACKed and lost marks: everything outstanding counts in the pipe again (ns-2.35
+    /// `tcp/scoreboard1.cc`, `ClearScoreBoard`).
     pub fn forget_sacks(&mut self) {
         for entry in &mut self.sent {
             entry.state &= EVER_RETRANSMITTED | DELIVERED | BEGINS | PUSHES;
@@ -465,7 +461,7 @@ impl Scoreboard {
         self.retransmissions.clear();
     }
 
-    /// The next segment to retransmit: one whose retransmission was lost, or else the lowest lost.
+    /// Next segment to retransmit: one whose retransmission was lost, else the lowest lost one.
     pub fn next_lost(&mut self) -> Option<Lost> {
         debug_assert!(self.examined <= self.first + self.sent.len() as u64);
         while let Some(&index) = self.lost_again.front() {
@@ -516,7 +512,7 @@ impl Scoreboard {
         entry.is(LOST) && !entry.is(SACKED | RETRANSMITTED)
     }
 
-    /// The part of `block` that consists of whole outstanding segments.
+    /// `block` reduced to whole outstanding segments.
     fn align(&self, block: Range) -> Option<Range> {
         if block.end <= self.una || block.start >= block.end {
             return None;
@@ -534,7 +530,7 @@ impl Scoreboard {
         (start < end).then_some(Range { start, end })
     }
 
-    /// Mark the segments of `gap`, which are whole and not SACKed.
+    /// Mark the segments of `gap` SACKed; it holds whole segments, none of them SACKed before.
     fn mark_sacked(&mut self, gap: Range, highest_sacked: u64, summary: &mut AckSummary) {
         let from = self.sent.partition_point(|s| s.end <= gap.start);
         let mut at = from;
@@ -553,7 +549,7 @@ impl Scoreboard {
                     self.rack.sacked(before.sent_at, before.end, again);
                 }
                 if !again {
-                    summary.saw_original(began, before.end, highest_sacked);
+                    summary.add_original(began, before.end, highest_sacked);
                 }
             }
             if let Some(rate) = &mut self.delivery_rate
@@ -573,12 +569,12 @@ impl Scoreboard {
                 self.acked_retransmission = self.acked_retransmission.max(before.retransmission);
             }
             summary.delivered += if before.is(DELIVERED) { 0 } else { len };
-            AckSummary::note(&mut summary.sacked_sent, before);
+            AckSummary::add_send_time(&mut summary.sacked_sent, before);
         }
-        self.regroup(from, at);
+        self.merge_sacked(from, at);
     }
 
-    /// Absolute index below which every segment that is not SACKed is lost.
+    /// Absolute index below which every hole is lost.
     fn loss_boundary(&self) -> Option<u64> {
         let highest = self.sacked.last()?;
         match self.detection {
@@ -608,7 +604,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the segment's bytes if it was not lost before.
+    /// Mark a segment lost. Returns its bytes, or 0 if it was lost or SACKed before.
     fn mark_lost(&mut self, index: u64) -> u64 {
         let len = self.range(index).bytes();
         let entry = self.entry(index);
@@ -622,7 +618,7 @@ impl Scoreboard {
         len
     }
 
-    /// Find retransmissions lost by what was sent after them.
+    /// Mark retransmissions lost of which later transmissions have been delivered.
     pub fn detect_lost_retransmissions(&mut self, summary: &mut AckSummary) {
         let Some(highest) = self.sacked.last() else { return };
         let by_number = self.detection == LossDetection::Fack;

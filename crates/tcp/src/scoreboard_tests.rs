@@ -1,4 +1,4 @@
-//! The scoreboard by worked numbers, and against a model that keeps a state for every byte.
+//! The scoreboard against worked examples, and against a model with a state for every byte.
 //!
 //! Segments are 1000 bytes unless a test says otherwise; segment n is bytes n·1000 to (n + 1)·1000.
 
@@ -38,7 +38,7 @@ fn ack(board: &mut Scoreboard, upto: u64) -> AckSummary {
     summary
 }
 
-/// A SACK block of bytes, and what follows from it.
+/// Process a SACK block and detect losses.
 fn sack(board: &mut Scoreboard, start: u64, end: u64) -> AckSummary {
     let mut summary = AckSummary::default();
     board.sack(Range { start, end }, &mut summary);
@@ -46,14 +46,14 @@ fn sack(board: &mut Scoreboard, start: u64, end: u64) -> AckSummary {
     summary
 }
 
-/// Retransmits what is next; its bytes.
+/// Retransmit the next lost segment. Returns its start and end.
 fn retransmit(board: &mut Scoreboard, snd_nxt: u64) -> Option<(u64, u64)> {
     let lost = board.next_lost()?;
     board.retransmitted(lost, snd_nxt, at(100));
     Some((lost.range.start, lost.range.end))
 }
 
-/// When the earliest and the latest of the segments acknowledged were sent.
+/// Earliest and latest send time of the acknowledged segments.
 fn times(summary: &AckSummary) -> Option<(Time, Time)> {
     summary.acked_sent.map(|sent| (sent.earliest, sent.latest))
 }
@@ -65,7 +65,7 @@ fn cumulative_acknowledgement() {
     let summary = ack(&mut b, 2000);
     assert_eq!((summary.acked, summary.delivered, summary.lost), (2000, 2000, 0));
     assert_eq!((b.una(), b.pipe(), b.has_holes()), (2000, 3000, false));
-    // Segments 0 and 1 left at 0 and 1 ms.
+    // Segments 0 and 1 were sent at 0 and 1 ms.
     assert_eq!(times(&summary), Some((at(0), at(1))));
     ack(&mut b, 5000);
     assert!(b.is_empty());
@@ -77,7 +77,7 @@ fn an_acknowledgement_inside_a_segment_leaves_its_rest() {
     let mut b = rfc(5);
     let summary = ack(&mut b, 2500);
     assert_eq!((summary.acked, summary.delivered, b.pipe()), (2500, 2500, 2500));
-    // Segment 2 is not all there, so it gives no sample: the latest is segment 1's.
+    // Segment 2 is acknowledged only in part and gives no sample: the latest is segment 1.
     assert_eq!(times(&summary), Some((at(0), at(1))));
     b.mark_head_lost();
     assert_eq!(b.pipe(), 2000);
@@ -98,7 +98,7 @@ fn sack_blocks_count_once() {
     assert_eq!(sack(&mut b, 3000, 5000).delivered, 1000);
     // Three above 0 and 1, which are lost: only 5 is in flight.
     assert_eq!(b.pipe(), 1000);
-    // All of 0 to 4 acknowledged: only 0 and 1 are news, and 5 is in flight.
+    // 0 to 4 are acknowledged: only 0 and 1 are newly delivered, and 5 is in flight.
     let summary = ack(&mut b, 5000);
     assert_eq!((summary.acked, summary.delivered, b.pipe()), (5000, 2000, 1000));
     assert!(!b.has_holes());
@@ -107,12 +107,12 @@ fn sack_blocks_count_once() {
 #[test]
 fn parts_of_segments_do_not_count_as_sacked() {
     let mut b = rfc(6);
-    // Half of 2, all of 3, part of 4.
+    // Half of 2, all of 3, a part of 4: only 3 counts.
     assert_eq!(sack(&mut b, 2500, 4700).delivered, 1000);
     assert_eq!(b.pipe(), 5000);
-    // Within one segment: nothing.
+    // A block inside one segment counts nothing.
     assert_eq!(sack(&mut b, 4100, 4900).delivered, 0);
-    // Beyond what was sent: what was.
+    // A block beyond SND.NXT counts only data that was sent.
     assert_eq!(sack(&mut b, 5000, 9000).delivered, 1000);
     assert_eq!(sack(&mut b, 9000, 10_000).delivered, 0);
 }
@@ -123,7 +123,7 @@ fn blocks_below_una_are_old() {
     ack(&mut b, 3000);
     // A duplicate SACK (RFC 2883).
     assert_eq!(sack(&mut b, 0, 2000).delivered, 0);
-    // Half old: 3 and 4 are new. (Then una should have been higher, but a peer may say so.)
+    // Partly below una: 3 and 4 are new. (The peer should have acknowledged 3, but may not.)
     assert_eq!(sack(&mut b, 1000, 5000).delivered, 2000);
     assert_eq!(b.pipe(), 1000);
 }
@@ -135,7 +135,7 @@ fn three_segments_above_make_a_loss() {
     assert_eq!(sack(&mut b, 1000, 3000).lost, 0);
     assert_eq!(b.pipe(), 8000);
     assert_eq!(sack(&mut b, 1000, 4000).lost, 1000);
-    // Ten less three SACKed less segment 0.
+    // Ten minus three SACKed minus segment 0.
     assert_eq!(b.pipe(), 6000);
     // The next hole, 5, has only 6 and 7 above.
     sack(&mut b, 1000, 5000);
@@ -194,12 +194,12 @@ fn a_retransmission_is_in_flight_until_it_arrives() {
     assert_eq!(b.next_lost(), None);
     let summary = ack(&mut b, 4000);
     assert_eq!((summary.acked, summary.delivered, b.pipe()), (4000, 1000, 2000));
-    // Karn: the acknowledgement may be of either transmission.
+    // Karn's rule: the acknowledgement may be for either transmission.
     assert_eq!(times(&summary), None);
 }
 
 #[test]
-fn an_acknowledgement_that_fills_a_hole_times_nothing_behind_it() {
+fn an_acknowledgement_that_fills_a_hole_gives_no_rtt_sample() {
     // Without SACK, segments 1 to 3 may have arrived long before the retransmission of 0.
     let mut b = rfc(6);
     b.mark_head_lost();
@@ -215,8 +215,8 @@ fn a_retransmission_is_lost_when_something_sent_later_arrives() {
     let mut b = fack(10);
     sack(&mut b, 4000, 5000);
     retransmit(&mut b, 10_000);
-    // Segment 9 was sent before the retransmission: that says nothing.
-    // But 1, 2, 3 and 5 are newly lost.
+    // Segment 9 was sent before the retransmission and does not mark it lost, but 1, 2, 3 and 5
+    // are newly lost.
     assert_eq!(sack(&mut b, 9000, 10_000).lost, 4000);
     while retransmit(&mut b, 10_000).is_some() {}
     let pipe = b.pipe();
@@ -246,7 +246,7 @@ fn a_retransmission_is_lost_when_the_fifth_after_it_arrives() {
 }
 
 #[test]
-fn retransmissions_are_not_suspected_by_rfc_6675() {
+fn rfc_6675_does_not_detect_lost_retransmissions() {
     let mut b = rfc(10);
     sack(&mut b, 1000, 5000);
     retransmit(&mut b, 10_000);
@@ -272,13 +272,13 @@ fn a_timeout_marks_everything_but_what_is_sacked() {
 }
 
 #[test]
-fn duplicates_stand_for_segments_where_there_is_no_sack() {
+fn without_sack_each_duplicate_counts_as_a_delivered_segment() {
     let mut b = rfc(5);
     for pipe in [4000, 3000, 2000, 1000] {
         b.duplicate(&mut AckSummary::default());
         assert_eq!(b.pipe(), pipe);
     }
-    // The first one has not arrived, whatever comes.
+    // The first segment is never counted as delivered.
     b.duplicate(&mut AckSummary::default());
     assert_eq!((b.duplicates(), b.pipe()), (4, 1000));
     assert_eq!(b.mark_head_lost(), 1000);
@@ -286,13 +286,13 @@ fn duplicates_stand_for_segments_where_there_is_no_sack() {
     assert_eq!(b.pipe(), 0);
     retransmit(&mut b, 5000);
     assert_eq!(b.pipe(), 1000);
-    // All there: the hole and the four that the duplicates stood for.
+    // The hole and the four segments counted by duplicates are acknowledged.
     ack(&mut b, 5000);
     assert_eq!((b.duplicates(), b.pipe(), b.has_holes()), (0, 0, false));
 }
 
 #[test]
-fn a_partial_acknowledgement_takes_its_duplicates_along() {
+fn a_partial_acknowledgement_reduces_the_duplicates() {
     // RFC 6582: segments 0 and 3 of 8 lost, six duplicates.
     let mut b = rfc(8);
     (0..6).for_each(|_| b.duplicate(&mut AckSummary::default()));
@@ -310,9 +310,9 @@ fn a_partial_acknowledgement_takes_its_duplicates_along() {
 }
 
 #[test]
-fn duplicates_never_outnumber_what_is_outstanding() {
-    // Duplicates can come from needless retransmissions: 4 counted, but 2 of 5 are acknowledged.
-    // One of those had been counted; of the 3 left at most 2 can have arrived.
+fn duplicates_never_outnumber_outstanding_segments() {
+    // Duplicates can come from spurious retransmissions: 4 were counted, but 2 of 5 segments are
+    // acknowledged, one of them counted before. Of the 3 left at most 2 can have arrived.
     let mut b = rfc(5);
     (0..4).for_each(|_| b.duplicate(&mut AckSummary::default()));
     ack(&mut b, 2000);
@@ -331,29 +331,29 @@ fn forgotten_sacks_are_in_flight_again() {
     assert_eq!((b.pipe(), b.has_holes(), b.next_lost()), (9000, false, None));
     // Segment 1 was retransmitted and still gives no sample.
     assert_eq!(times(&ack(&mut b, 2000)), None);
-    // Losses are found anew: 8 SACKed, so up to 4 lost, again.
+    // Losses are detected anew: 8 is SACKed, so 2, 3 and 4 are lost again.
     assert_eq!(sack(&mut b, 8000, 9000).lost, 3000);
     assert_eq!(b.pipe(), 8000 - 1000 - 3000);
     assert_eq!(retransmit(&mut b, 10_000), Some((2000, 3000)));
 }
 
-/// What the scoreboard means, byte by byte and from scratch after every event.
+/// Reference model: one state per byte, evaluated from scratch after every event.
 struct Model {
     detection: LossDetection,
     una: usize,
     /// Ends of the segments sent, from the first.
     ends: Vec<usize>,
     sacked: Vec<bool>,
-    /// SACKed at any time.
+    /// Delivered at any time, even if the SACK was forgotten.
     seen: Vec<bool>,
     lost: Vec<bool>,
     retransmitted: Vec<bool>,
-    /// Of each segment: number and next new byte of its last retransmission.
+    /// For each segment: number and SND.NXT of its last retransmission.
     retransmission: Vec<Option<(u32, u64)>>,
     retransmissions: u32,
     arrived_retransmission: u32,
     delivered: u64,
-    /// Bytes marked lost, each time they were.
+    /// Bytes marked lost, counted each time.
     marked_lost: u64,
 }
 
@@ -391,7 +391,7 @@ impl Model {
         if segment == 0 { 0 } else { self.ends[segment - 1] }
     }
 
-    /// Segments with a byte from una on.
+    /// Segments not completely acknowledged.
     fn outstanding(&self) -> impl Iterator<Item = usize> {
         (0..self.ends.len()).filter(|s| self.ends[*s] > self.una)
     }
@@ -417,7 +417,7 @@ impl Model {
                 continue;
             }
             self.sacked[first..last].fill(true);
-            // Forgetting what is SACKed does not make it arrive twice.
+            // A segment whose SACK was forgotten is not delivered twice.
             self.delivered += self.seen[first..last].iter().filter(|seen| !**seen).count() as u64;
             self.seen[first..last].fill(true);
             if self.retransmitted[first] {
@@ -512,9 +512,9 @@ impl Model {
 #[derive(Clone, Debug)]
 enum Step {
     Send(usize),
-    /// To a share of what is outstanding.
+    /// Up to a fraction of the outstanding bytes.
     Ack(f64),
-    /// From one share of what is outstanding to another.
+    /// From one fraction of the outstanding bytes to another.
     Sack(f64, f64),
     Retransmit,
     Timeout,
@@ -534,13 +534,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn agrees_with_a_model_that_knows_every_byte(
+    fn agrees_with_a_model_of_every_byte(
         detection in prop::sample::select(vec![
             LossDetection::Rfc6675,
             LossDetection::Fack,
             LossDetection::LinuxFack,
         ]),
-        // To whole segments, as blocks mostly are, or anywhere.
+        // Block edges at segment boundaries, or anywhere.
         aligned: bool,
         steps in prop::collection::vec(step(), 1..80),
     ) {
@@ -585,7 +585,7 @@ proptest! {
                             let segment = model.ends.partition_point(|end| *end <= first);
                             prop_assert!(waiting.contains(&segment), "{:?} {:?}", lost, waiting);
                             prop_assert_eq!(lost.range.end as usize, model.ends[segment]);
-                            // Lost twice goes first; otherwise the lowest.
+                            // Lost retransmissions go first, then the lowest segment.
                             if model.retransmission[segment].is_none() {
                                 prop_assert_eq!(segment, waiting[0]);
                             }
@@ -608,7 +608,7 @@ proptest! {
             prop_assert_eq!(summary.delivered, model.delivered - before.0);
             prop_assert_eq!(summary.lost, model.marked_lost - before.3, "lost in step {}", i);
             if matches!(step, Step::Sack(..)) {
-                // A segment newly waits exactly if there is a new loss, unless it was SACKed too.
+                // The list of segments to retransmit grows only with a new loss.
                 prop_assert!(summary.lost > 0 || model.waiting().len() <= before.1);
             }
             prop_assert_eq!(board.next_lost().is_some(), !model.waiting().is_empty());
@@ -617,8 +617,8 @@ proptest! {
 }
 
 #[test]
-fn losses_that_were_none_are_in_the_network_again() {
-    // Segments of 1000, 500 and 300 bytes; all of them are lost by a timeout, and none is after all.
+fn forgotten_losses_count_in_the_pipe_again() {
+    // Segments of 1000, 500 and 300 bytes; a timeout marks all of them lost, and undo clears it.
     let mut board = Scoreboard::new(LossDetection::Rfc6675, 3, MSS);
     for (n, end) in [1000, 1500, 1800].into_iter().enumerate() {
         board.sent(end, at(n as u64));
@@ -627,7 +627,7 @@ fn losses_that_were_none_are_in_the_network_again() {
     assert_eq!(board.pipe(), 0);
     board.forget_losses();
     assert_eq!(board.pipe(), 1800);
-    // What has been SACKed meanwhile is not.
+    // A segment SACKed meanwhile does not count.
     assert_eq!(board.mark_all_lost(), 1800);
     sack(&mut board, 1000, 1500);
     board.forget_losses();

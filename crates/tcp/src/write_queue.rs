@@ -1,59 +1,59 @@
-//! What an application has written and the network has not acknowledged, in the buffers that Linux
-//! keeps it in (`struct sk_buff`). No burst reaches over the end of one, and their memory is what a
-//! send buffer is filled by (Linux 6.1 `net/ipv4/tcp.c`, `tcp_sendmsg_locked`; `include/net/sock.h`,
-//! `sk_stream_memory_free`, `sk_stream_is_writeable`).
+//! Linux's write queue: data written and not yet acknowledged, in buffers (`struct sk_buff`). A
+//! burst never spans two buffers, and the send buffer limits their memory (Linux 6.1
+//! `net/ipv4/tcp.c`, `tcp_sendmsg_locked`; `include/net/sock.h`, `sk_stream_memory_free`,
+//! `sk_stream_is_writeable`).
 
 use std::collections::VecDeque;
 
 use crate::memory;
 
-/// What a source of much data writes at once. Only the mark on its last byte shows.
+/// Size of one write of a bulk application. It affects only where PSH is set.
 const PIECE_BYTES: u64 = 65_536;
 /// Most memory: `sk_sndbuf` is an `int`.
 const MOST_MEMORY: u64 = i32::MAX as u64;
 
-/// Data that leave together, in one burst or in several.
+/// Data of one buffer, sent in one burst or several.
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
     end: u64,
-    /// Whether PSH is on its last segment even if that leaves alone (`tcp_mark_push`).
+    /// Whether its last segment carries PSH even if sent alone (`tcp_mark_push`).
     is_marked: bool,
 }
 
-/// What the kernel does when the application has written as much as it could.
+/// Action of the kernel after the application has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
-    /// There is nothing to write, or no memory for it.
+    /// Nothing was written, or there is no memory for it.
     Nothing,
-    /// What may leave does (`tcp_push`, `__tcp_push_pending_frames`).
+    /// Send all that the window allows (`tcp_push`, `__tcp_push_pending_frames`).
     Push,
-    /// One burst leaves if it may, and waits for no more (`tcp_push_one`).
+    /// Send one burst without waiting for more data (`tcp_push_one`).
     PushOne,
 }
 
-/// The buffers of a connection, by stream offsets.
+/// Buffers of a connection, by stream offset.
 #[derive(Debug)]
 pub struct WriteQueue {
-    /// Those of which something has not left, the first of them first.
+    /// Buffers with unsent data, oldest first.
     unsent: VecDeque<Buffer>,
-    /// Buffers whose data have left and are not acknowledged.
+    /// Buffers sent and not acknowledged.
     outstanding: u64,
-    /// End of what lies in buffers (`write_seq`).
+    /// End of the data in buffers (`write_seq`).
     written: u64,
-    /// End of what the application had written when it was last pushed (`pushed_seq`).
+    /// End of the data at the last push (`pushed_seq`).
     marked: u64,
-    /// Memory of a buffer but for its bytes, which lie in pages of their own (`tcp_stream_alloc_skb`).
+    /// Memory of a buffer without its data, which is in separate pages (`tcp_stream_alloc_skb`).
     head: u64,
-    /// Memory that may be taken before the application waits (`sk_sndbuf`).
+    /// Memory limit at which the application waits (`sk_sndbuf`).
     limit: u64,
-    /// Whether it waits (`SOCK_NOSPACE`).
+    /// Whether the application waits for memory (`SOCK_NOSPACE`).
     waits: bool,
-    /// Whether it is in the middle of what it writes at once.
-    goes_on: bool,
+    /// Whether the application is in the middle of a write.
+    mid_write: bool,
 }
 
 impl WriteQueue {
-    /// Empty, and without memory as yet. A buffer has `header_room` bytes for its headers.
+    /// An empty queue without memory. A buffer has `header_room` bytes for its headers.
     pub fn new(header_room: u64) -> Self {
         WriteQueue {
             unsent: VecDeque::new(),
@@ -63,16 +63,16 @@ impl WriteQueue {
             head: memory::of_buffer(0, header_room),
             limit: 0,
             waits: false,
-            goes_on: false,
+            mid_write: false,
         }
     }
 
-    /// The send buffer has grown to `limit` bytes, or is set for the first time.
+    /// Raise the send buffer to `limit` bytes, or set it.
     pub fn grow(&mut self, limit: u64) {
         self.limit = self.limit.max(limit.min(MOST_MEMORY));
     }
 
-    /// End of what lies in buffers.
+    /// End of the data in buffers.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -82,17 +82,17 @@ impl WriteQueue {
         self.waits
     }
 
-    /// End of the buffer that leaves next.
+    /// End of the buffer to send next.
     pub fn end_of_first(&self) -> u64 {
         self.unsent.front().map_or(self.written, |first| first.end)
     }
 
-    /// Whether that buffer ends with PSH even if its last segment leaves alone.
+    /// Whether that buffer ends with PSH even if its last segment is sent alone.
     pub fn marks_first(&self) -> bool {
         self.unsent.front().is_some_and(|first| first.is_marked)
     }
 
-    /// A burst has left that ends at `end`: a buffer of its own, one of `outstanding`.
+    /// A burst was sent that ends at `end`; it becomes one of the `outstanding` buffers.
     #[inline]
     pub fn sent(&mut self, end: u64, outstanding: u64) {
         while self.unsent.front().is_some_and(|first| first.end <= end) {
@@ -101,14 +101,14 @@ impl WriteQueue {
         self.outstanding = outstanding;
     }
 
-    /// The application takes back what lies beyond `end`, which has not left, and writes no more.
+    /// Withdraw unsent data beyond `end`; the application writes no more.
     pub fn cut(&mut self, end: u64) {
         self.unsent.clear();
         self.written = self.written.min(end);
     }
 
-    /// Everything up to `una` is acknowledged, and `outstanding` buffers hold what has left and is not.
-    /// Whether an application that waits goes on: a third of the memory has to be free.
+    /// Everything up to `una` is acknowledged, and `outstanding` buffers are not. Returns whether
+    /// the application may write: if it waited, a third of the memory must be free.
     #[inline]
     pub fn wakes(&mut self, una: u64, outstanding: u64) -> bool {
         self.outstanding = outstanding;
@@ -117,9 +117,8 @@ impl WriteQueue {
         !self.waits
     }
 
-    /// The application, which wants to write up to `end` in all, writes until something may have to
-    /// leave. A new buffer takes `most` bytes, and so does the last if a part of it has not left;
-    /// `next` has not.
+    /// Write up to the offset `end`, until a burst may have to be sent. A buffer holds at most
+    /// `most` bytes, not counting those before `next`, which were sent.
     pub fn write(&mut self, end: u64, next: u64, una: u64, sizes: Sizes) -> Written {
         while !self.waits && self.written < end {
             let room = self.room_of_last(next, sizes.most);
@@ -129,7 +128,7 @@ impl WriteQueue {
             }
             self.copy(end, room, sizes.most);
             if self.written == end {
-                self.goes_on = false;
+                self.mid_write = false;
                 return self.push();
             }
             self.marked = self.marked.max(self.written - self.written % PIECE_BYTES);
@@ -143,18 +142,18 @@ impl WriteQueue {
         Written::Nothing
     }
 
-    /// Fills the last buffer, which takes `room` bytes, or a new one. A mark stays if it is not the end
-    /// of what was written at once.
+    /// Fill the last buffer, which has `room` bytes, or a new one. Its mark stays while the same
+    /// write continues.
     fn copy(&mut self, end: u64, room: u64, most: u64) {
         let left = end - self.written;
-        let goes_on =
-            std::mem::replace(&mut self.goes_on, true) && !self.written.is_multiple_of(PIECE_BYTES);
+        let continues = std::mem::replace(&mut self.mid_write, true)
+            && !self.written.is_multiple_of(PIECE_BYTES);
         match self.unsent.back_mut() {
             Some(last) if room > 0 => {
                 let until = self.written + room.min(left);
                 let same_piece = self.written / PIECE_BYTES == (until - 1) / PIECE_BYTES;
                 last.end = until;
-                last.is_marked &= goes_on && same_piece;
+                last.is_marked &= continues && same_piece;
                 self.written = until;
             }
             _ => {
@@ -172,26 +171,26 @@ impl WriteQueue {
         Written::Push
     }
 
-    /// What the last buffer still takes, `next` being the first byte that has not left.
+    /// Free bytes of the last buffer; `next` is the first unsent byte.
     fn room_of_last(&self, next: u64, most: u64) -> u64 {
         let Some(last) = self.unsent.back() else { return 0 };
         let before = self.unsent.len().checked_sub(2).map_or(next, |i| self.unsent[i].end);
         most.saturating_sub(last.end.saturating_sub(before.max(next)))
     }
 
-    /// What the buffers take (`sk_wmem_queued`).
+    /// Memory of all buffers (`sk_wmem_queued`).
     fn memory(&self, una: u64) -> u64 {
         let buffers = self.unsent.len() as u64 + self.outstanding;
         self.written.saturating_sub(una).saturating_add(buffers.saturating_mul(self.head))
     }
 }
 
-/// Bytes that bound what is written.
+/// Limits of a write, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Most in a buffer (`tcp_xmit_size_goal`).
+    /// Greatest buffer (`tcp_xmit_size_goal`).
     pub most: u64,
-    /// Written since the last push, more is pushed (`forced_push`).
+    /// Data written since the last push that forces another (`forced_push`).
     pub unmarked: u64,
 }
 
@@ -201,7 +200,7 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// A kernel without wireless links and tunnels, as the one whose queue was read.
+    /// Header room of a kernel without wireless links and tunnels, as the instrumented one.
     fn queue(limit: u64) -> WriteQueue {
         let mut queue = WriteQueue::new(192);
         queue.grow(limit);
@@ -212,16 +211,16 @@ mod tests {
         Sizes { most: (max_window / 2).min(65_343) / MSS * MSS, unmarked: max_window / 2 }
     }
 
-    /// A queue whose data leave.
+    /// A queue and its sender.
     struct Source {
         queue: WriteQueue,
         next: u64,
-        /// Ends of the bursts that left.
+        /// Ends of the bursts sent.
         ends: Vec<u64>,
     }
 
     impl Source {
-        /// Bursts that are not acknowledged.
+        /// Bursts not acknowledged.
         fn outstanding(&self, una: u64) -> u64 {
             self.ends.iter().filter(|end| **end > una).count() as u64
         }
@@ -231,7 +230,7 @@ mod tests {
             self.queue.wakes(una, outstanding)
         }
 
-        /// Everything up to segment `end` leaves, in bursts of two that end with their buffers.
+        /// Send everything up to segment `end`, in bursts of two that end with their buffers.
         fn leave(&mut self, end: u64, una: u64) {
             while self.next < end * MSS {
                 self.next = (self.next + 2 * MSS).min(end * MSS).min(self.queue.end_of_first());
@@ -241,7 +240,7 @@ mod tests {
             }
         }
 
-        /// The application writes what it can; the segments up to `end` leave as soon as they are there.
+        /// Write as much as possible, sending segments up to `end` as soon as they are written.
         fn fill(&mut self, end: u64, una: u64, sizes: Sizes) {
             loop {
                 match self.queue.write(u64::MAX, self.next, una, sizes) {
@@ -261,8 +260,8 @@ mod tests {
         }
     }
 
-    /// Linux 6.1.192 at 5 Mbit/s and 200 ms: what an instrumented kernel said of its queue when the
-    /// application had to wait and when it went on. Windows of the peer: 65160, 73728 and 122880.
+    /// Linux 6.1.192 at 5 Mbit/s and 200 ms: the write queue of an instrumented kernel whenever the
+    /// application had to wait or could continue. Windows of the peer: 65160, 73728 and 122880.
     #[test]
     fn buffers_end_where_a_kernel_s_do() {
         let mut source = Source { queue: queue(46_080), next: 0, ends: Vec::new() };
@@ -288,7 +287,7 @@ mod tests {
         source.fill(58, una, sizes(73_728));
         assert_eq!(source.taken(una), (194_032, 175_408));
 
-        // The last buffer, 25 segments of which none has left, takes 17 more, and one when one has left.
+        // The last buffer, 25 unsent segments, takes 17 more, and another after one is sent.
         let una = 50 * MSS;
         source.leave(109, una);
         source.queue.grow(276_480);
@@ -300,13 +299,15 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_was_waited_with_keeps_its_mark_until_the_next_piece() {
-        // Room for one buffer of 22 segments, 31,856 bytes: the application waits, and that is marked.
+    fn a_marked_buffer_keeps_its_mark_until_the_next_write() {
+        // Memory for one buffer of 22 segments, 31,856 bytes: the application waits and the buffer
+        // is marked.
         let mut queue = queue(20_000);
         let sizes = Sizes { most: 22 * MSS, unmarked: 1 << 20 };
         assert_eq!(queue.write(u64::MAX, 0, 0, sizes), Written::PushOne);
         assert_eq!(queue.write(u64::MAX, 0, 0, sizes), Written::Push);
-        // Ten have left and arrived; ten more come to it in two steps, within the same 65,536 bytes.
+        // Ten are sent and acknowledged; ten more are added in two steps, within the same 65,536
+        // bytes.
         queue.sent(10 * MSS, 1);
         queue.grow(46_080);
         assert!(queue.wakes(10 * MSS, 0));
@@ -315,15 +316,15 @@ mod tests {
         }
         assert!(queue.marks_first());
         assert_eq!(queue.end_of_first(), 32 * MSS);
-        // 32 · 1448 = 46,336, and with 14 more 66,608: the next 65,536 have begun, unmarked as yet.
+        // 32 · 1448 = 46,336, and with 14 more 66,608: the next write has begun, not yet marked.
         queue.copy(u64::MAX, 14 * MSS, 46 * MSS);
         assert!(!queue.marks_first());
     }
 
     #[test]
-    fn what_is_written_in_pieces_lies_together() {
-        // Pieces of 1000 bytes, two of which leave as they come: the others fill one buffer, marked as
-        // the end of what was written.
+    fn small_writes_share_a_buffer() {
+        // Writes of 1000 bytes. Two are sent at once; the others fill one buffer, marked as the end
+        // of a write.
         let mut queue = queue(46_080);
         let sizes = sizes(65_160);
         for end in [1000, 2000] {
@@ -336,7 +337,7 @@ mod tests {
         }
         assert_eq!((queue.end_of_first(), queue.unsent.len()), (5000, 1));
         assert_eq!(queue.write(5000, 2000, 0, sizes), Written::Nothing);
-        // Stopped: nothing waits any more.
+        // An abort withdraws the unsent data.
         queue.cut(2000);
         assert_eq!((queue.written(), queue.unsent.len()), (2000, 0));
     }

@@ -1,4 +1,4 @@
-//! Expected values: Linux 6.1 itself, seen in virtual time, or arithmetic.
+//! Expected values: Linux 6.1 observed in virtual time, or arithmetic.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn full(state: &mut QuickAck, push: bool, micros: u64) {
     state.data(MSS, push, WINDOW, at_micros(micros));
 }
 
-/// A connection whose quick acknowledgements are spent.
+/// A connection without quick acknowledgements left.
 fn spent(micros: u64) -> QuickAck {
     let mut state = QuickAck::new(MSS);
     for _ in 0..16 {
@@ -56,12 +56,12 @@ fn half_of_a_small_window_is_sent_at_once_and_two_of_none() {
 
 #[test]
 fn a_delayed_acknowledgement_leaves_after_40_ms_and_the_rest_of_a_tick() {
-    // Linux, run: 17 segments at once; the last one, without PSH, is acknowledged 40.5 ms after it
-    // came, with the tick half over. Here it comes 0.56 ms into a tick.
+    // Observed in Linux: of 17 segments sent together the last, without PSH, is acknowledged
+    // 40.5 ms after it arrived in the middle of a tick. Here it arrives 0.56 ms into a tick.
     let mut state = spent(24_560);
     full(&mut state, false, 24_560);
     assert!(state.delay(at_micros(24_560)));
-    // tick 24 + 40, and one because timers are never early
+    // tick 24 + 40, plus one because timers never fire early
     assert_eq!(state.deadline(), at_micros(65_000));
     assert!(!state.handle_timeout(at_micros(64_999)));
     assert!(state.handle_timeout(at_micros(65_000)));
@@ -70,20 +70,20 @@ fn a_delayed_acknowledgement_leaves_after_40_ms_and_the_rest_of_a_tick() {
 }
 
 #[test]
-fn a_late_acknowledgement_makes_the_next_wait_longer_but_no_longer_than_a_round_trip() {
+fn a_timeout_doubles_the_delay_up_to_a_round_trip() {
     let mut state = spent(0);
     state.observe_path(Some(Duration::from_micros(50_060)), Duration::from_millis(251));
     full(&mut state, false, 0);
     assert!(state.delay(at_micros(0)));
     assert!(state.handle_timeout(at_micros(41_000)));
     state.sent();
-    // The delay is 80 ms now, and the segment comes 75 ms later: 80/2 + 75 = 115; the round trip
-    // bounds it at 51.
+    // The delay is now 80 ms, and the next segment arrives 75 ms later: 80/2 + 75 = 115. The
+    // round-trip time bounds it at 51.
     full(&mut state, false, 75_000);
     assert!(state.delay(at_micros(75_000)));
     assert_eq!(state.deadline(), at_micros(127_000));
     state.sent();
-    // Close ones bring it back: 115/2 + 20 = 77 (bounded as well), 38 + 20, 29 + 20, 24 + 20, 42, 41.
+    // Short gaps reduce it: 115/2 + 20 = 77 (also bounded), 38 + 20, 29 + 20, 24 + 20, 42, 41.
     for _ in 0..6 {
         full(&mut state, false, 76_000);
     }
@@ -94,11 +94,11 @@ fn a_late_acknowledgement_makes_the_next_wait_longer_but_no_longer_than_a_round_
 }
 
 #[test]
-fn what_is_due_within_a_quarter_of_the_delay_is_not_delayed_further() {
+fn an_acknowledgement_due_within_a_quarter_of_the_delay_is_not_delayed_further() {
     let mut state = spent(0);
     full(&mut state, false, 0);
     assert!(state.delay(at_micros(0)));
-    // Due at 40 ms; at 29 ms, 29 + 10 is before that; at 30 ms it is not.
+    // Due at 40 ms: 29 + 10 is earlier, 30 + 10 is not.
     assert!(state.delay(at_micros(29_000)));
     assert_eq!(state.deadline(), at_micros(41_000));
     assert!(!state.delay(at_micros(30_000)));
@@ -110,13 +110,13 @@ fn the_end_of_a_burst_is_acknowledged_when_read() {
     full(&mut state, true, 0);
     assert!(state.leaves_when_read());
     state.sent();
-    // A segment smaller than the others as well, whether it says so or not.
+    // A segment smaller than the others ends a burst too, with or without PSH.
     state.data(700, false, WINDOW, at_micros(0));
     assert!(state.leaves_when_read());
 }
 
 #[test]
-fn two_small_segments_of_one_size_are_the_size() {
+fn two_small_segments_of_equal_size_set_rcv_mss() {
     let mut state = spent(0);
     state.data(1000, false, WINDOW, at_micros(0));
     state.sent();
@@ -126,9 +126,9 @@ fn two_small_segments_of_one_size_are_the_size() {
 }
 
 #[test]
-fn a_long_silence_and_disorder_bring_sixteen_back() {
+fn a_long_silence_and_reordering_restart_sixteen() {
     let mut state = spent(0);
-    // The timeout is a second before any sample.
+    // The RTO is one second before any sample.
     full(&mut state, false, 1_000_000);
     assert!(!state.leaves_at_once());
     full(&mut state, false, 2_001_000);
@@ -154,7 +154,7 @@ fn one_is_sent_at_once_for_each_opening_of_the_window() {
 }
 
 #[test]
-fn answers_carry_acknowledgements_until_one_is_missed() {
+fn answers_piggyback_acknowledgements_until_one_is_late() {
     let mut state = QuickAck::new(MSS);
     full(&mut state, true, 0);
     state.sent();

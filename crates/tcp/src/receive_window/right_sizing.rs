@@ -1,18 +1,18 @@
-//! Dynamic right-sizing: the receive buffer is to hold twice what arrives in a round-trip time, and
-//! to grow ahead of a sender that doubles.
+//! Dynamic right-sizing: the receive buffer holds twice the data of a round-trip time, and grows
+//! ahead of a sender in slow start.
 //!
 //! Source: Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_rcv_space_adjust`, `tcp_rcv_rtt_measure`,
-//! `tcp_rcv_rtt_measure_ts`); the idea is that of M. Fisk and W. Feng, "Dynamic right-sizing in
-//! TCP", 2001. Times are microseconds.
+//! `tcp_rcv_rtt_measure_ts`), after M. Fisk and W. Feng, "Dynamic right-sizing in TCP", 2001. Times
+//! are microseconds.
 
 use fairway_units::{Duration, Time};
 
-/// Room for loss and small variations, in segments.
+/// Allowance for losses and small variations, in segments.
 const CUSHION_SEGMENTS: u64 = 16;
-/// Weight of a sample of the round-trip time, as a shift.
+/// Weight of an RTT sample, as a shift.
 const RTT_SHIFT: u32 = 3;
 
-/// How far reassembly is.
+/// Progress of reassembly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// Next offset expected.
@@ -21,24 +21,24 @@ pub(crate) struct Progress {
     pub(crate) rcv_mss: u64,
 }
 
-/// What the application took in the last round trips.
+/// Data read by the application per round trip.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RightSizing {
-    /// Bytes read in the last round trip in which that was more than ever.
+    /// Most bytes read in one round trip (`rcvq_space.space`).
     most_read: u64,
-    /// Where and when the measurement began.
+    /// Offset and time at which the measurement began.
     from: u64,
     since: u64,
     /// Round-trip time, times eight; 0 before the first sample.
     rtt_x8: u64,
     last_echo: Option<u32>,
-    /// The window measured by counting: it ends at this offset, and began then.
+    /// End offset and start time of the window being timed.
     window_end: u64,
     window_since: Option<u64>,
 }
 
 impl RightSizing {
-    /// The connection begins; its window is believed to have taken `most_read` bytes.
+    /// Begin with `most_read` bytes per round trip.
     pub(crate) fn begin(&mut self, most_read: u64, now: Time) {
         self.most_read = most_read;
         self.since = micros(now);
@@ -49,13 +49,13 @@ impl RightSizing {
         self.most_read
     }
 
-    /// Round-trip time as the receiver sees it, zero before the first sample.
+    /// The receiver's RTT estimate, zero before the first sample.
     pub(crate) fn rtt(&self) -> Duration {
         Duration::from_micros(self.rtt_x8 >> RTT_SHIFT)
     }
 
-    /// A segment carried an echo of this end's clock that is `age_ms` old. Only a full segment tells
-    /// the round-trip time, and only the first with each echo.
+    /// A segment carried an echoed timestamp that is `age_ms` old. Only the first segment with each
+    /// echo gives a sample, and only if it is full.
     pub(crate) fn measure_echo(&mut self, echo: u32, age_ms: u32, full: bool) {
         if self.last_echo.replace(echo) != Some(echo) && full {
             let sample = u64::from(age_ms.max(1)) * 1000;
@@ -67,8 +67,8 @@ impl RightSizing {
         }
     }
 
-    /// Data arrived in order up to `rcv_nxt`, with `wnd` offered: to receive one window takes a round
-    /// trip at least.
+    /// Data arrived in order up to `rcv_nxt`, with `wnd` offered. Receiving a full window takes at
+    /// least a round trip.
     pub(crate) fn measure_window(&mut self, rcv_nxt: u64, wnd: u64, now: Time) {
         let now = micros(now);
         if let Some(since) = self.window_since {
@@ -88,8 +88,8 @@ impl RightSizing {
         self.rtt_x8 == 0 || sample << RTT_SHIFT < self.rtt_x8
     }
 
-    /// The application has read up to `offset`. The window that it takes to keep the sender going, if
-    /// a round trip is over in which it read more than in any before.
+    /// The application has read up to `offset`. Returns the window that the sender needs, if a
+    /// round trip has ended in which more was read than in any before.
     pub(crate) fn window_wanted(&mut self, offset: u64, mss: u64, now: Time) -> Option<u64> {
         let now = micros(now);
         if self.rtt_x8 == 0 || now - self.since < self.rtt_x8 >> RTT_SHIFT {

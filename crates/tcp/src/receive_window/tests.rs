@@ -1,4 +1,4 @@
-//! Expected values: Linux 6.1 itself, seen in virtual time, or arithmetic.
+//! Expected values: Linux 6.1 observed in virtual time, or arithmetic.
 
 use super::*;
 use crate::PRESETS;
@@ -17,7 +17,7 @@ fn at_micros(micros: u64) -> Time {
     Time::from_nanos(micros * 1000)
 }
 
-/// A window as the passive end has it after the handshake.
+/// Window of the passive end after the handshake.
 fn begun(receive_buffer: u64) -> ReceiveWindow {
     let mut window = ReceiveWindow::new(&stack(receive_buffer));
     window.offer_in_syn(1448);
@@ -30,15 +30,15 @@ fn tuning(window: &ReceiveWindow) -> &Tuning {
 }
 
 #[test]
-fn what_is_offered_first() {
-    // 131 072 / 2 = 65 536: 44 segments of 1460 bytes in a SYN, 45 of 1448 in its answer.
+fn the_first_windows() {
+    // 131 072 / 2 = 65 536: 44 segments of 1460 bytes in a SYN, 45 of 1448 in the SYN-ACK.
     let mut window = ReceiveWindow::new(&stack(256 << 20));
     assert_eq!(window.offer_in_syn(1460), 64_240);
     assert_eq!(window.offer_in_syn(1448), 65_160);
     // 2²⁸: 28 − 15; 6 MiB: 22 − 15.
     assert_eq!(window.scale(), 13);
     assert_eq!(ReceiveWindow::new(&stack(6 << 20)).scale(), 7);
-    // One segment in reserve: 65 536 − 1448. Rounded up to units of 8192 it is 8 of them.
+    // One segment in reserve: 65 536 − 1448, rounded up to 8 units of 8192.
     window.begin(true, 1448, Time::ZERO);
     assert_eq!((tuning(&window).clamp, tuning(&window).rcv_ssthresh), (64_088, 64_088));
     window.offer(0);
@@ -46,13 +46,13 @@ fn what_is_offered_first() {
 }
 
 #[test]
-fn the_right_edge_stays_where_it_was() {
+fn the_right_edge_never_retreats() {
     let mut window = begun(6 << 20);
     window.offer(0);
-    // 64 088 would be less than the 65 160 of the answer to the SYN, in units of 128: 510.
+    // 64 088 would be less than the 65 160 of the SYN-ACK, rounded up to 510 units of 128.
     assert_eq!(window.wnd(), 65_280);
-    // Twenty packets of 200 bytes that nobody reads take 1280 bytes each of 131 072: 52 736 could be
-    // offered at 4000, less than what remains, 61 280. That is not a whole number of units: 479.
+    // Twenty unread packets of 200 bytes take 1280 bytes each of 131 072: 52 736 could be offered
+    // at 4000, less than the remaining 61 280, which is rounded up to 479 units.
     for n in 1..=20 {
         let progress = Progress { rcv_nxt: n * 200, rcv_mss: MSS };
         window.take_in_order(progress, 200, at_micros(n));
@@ -63,9 +63,9 @@ fn the_right_edge_stays_where_it_was() {
 }
 
 #[test]
-fn the_buffer_grows_ahead_of_a_sender_that_doubles() {
-    // Linux, run: a connection in slow start on 100 Mbit/s and 50 ms; the buffer grows with the first
-    // segment of each round, because of the round before.
+fn the_buffer_grows_ahead_of_slow_start() {
+    // Observed in Linux in slow start at 100 Mbit/s and 50 ms: the buffer grows with the first
+    // segment of each round, by the data of the round before.
     let mut window = begun(256 << 20);
     let mut grown = Vec::new();
     let mut next = 0;
@@ -83,18 +83,18 @@ fn the_buffer_grows_ahead_of_a_sender_that_doubles() {
             }
         }
     }
-    // 11, 20 and 40 segments. 2 · 15 928 + 16 · 1448 = 55 024, and twice 55 024 · 1448 / 14 480
-    // besides: 66 028, 45 segments of 2984 bytes, of which half is for data. 28 960: 81 088 and
-    // 2 · 66 345, 147 segments. 57 920: 139 008 and 2 · 139 008, 288 segments.
+    // 11, 20 and 40 segments. 15 928: 2 · 15 928 + 16 · 1448 = 55 024, plus 2 · 55 024 · 1448 / 14
+    // 480: 66 028, 45 segments of 2984 bytes, half of it for data. 28 960: 81 088 + 2 · 66 345, 147
+    // segments. 57 920: 139 008 + 2 · 139 008, 288 segments.
     assert_eq!(grown, [(14_480, 64_088), (15_928, 67_140), (28_960, 219_324), (57_920, 429_696)]);
 }
 
 #[test]
-fn the_round_trip_time_follows_slowly_upwards_and_at_once_downwards() {
+fn the_rtt_estimate_rises_slowly_and_falls_at_once() {
     let mut sizing = RightSizing::default();
     sizing.measure_echo(1, 50, true);
     assert_eq!(sizing.rtt(), Duration::from_millis(50));
-    // An echo seen before, or on a small segment, tells nothing.
+    // A repeated echo, or one on a small segment, gives no sample.
     sizing.measure_echo(1, 90, true);
     sizing.measure_echo(2, 90, false);
     assert_eq!(sizing.rtt(), Duration::from_millis(50));
@@ -103,7 +103,7 @@ fn the_round_trip_time_follows_slowly_upwards_and_at_once_downwards() {
     assert_eq!(sizing.rtt(), Duration::from_millis(51));
     sizing.measure_echo(4, 49, true);
     assert_eq!(sizing.rtt(), Duration::from_millis(49));
-    // One window took longer than that: no news. The next took 40 ms.
+    // A window that takes longer is ignored. The next takes 40 ms.
     sizing.measure_window(0, 1000, at_micros(0));
     sizing.measure_window(1000, 1000, at_micros(60_000));
     assert_eq!(sizing.rtt(), Duration::from_millis(49));
@@ -113,7 +113,7 @@ fn the_round_trip_time_follows_slowly_upwards_and_at_once_downwards() {
 }
 
 #[test]
-fn more_is_promised_with_each_segment_up_to_a_part_of_the_largest_buffer() {
+fn rcv_ssthresh_grows_with_each_segment_up_to_a_share_of_the_largest_buffer() {
     let mut window = begun(6 << 20);
     let tuning = window.tuning.as_mut().unwrap();
     tuning.buffer = 6 << 20;
@@ -122,14 +122,14 @@ fn more_is_promised_with_each_segment_up_to_a_part_of_the_largest_buffer() {
     assert!(tuning.grow(MSS, MSS));
     // two segments for each
     assert_eq!(tuning.rcv_ssthresh, 64_088 + 2896);
-    // A packet of 1448 bytes costs 2304, of which half is enough for it: there is no bound but the
-    // clamp. One of 700 bytes costs as much, so that it fits when the buffer has doubled, and no more
-    // than half of 3 MiB is promised.
+    // A packet of 1448 bytes takes 2304 bytes, so its share for data suffices and only the clamp
+    // bounds. One of 700 bytes takes as much: it fits once the buffer has doubled, and raises
+    // rcv_ssthresh to at most half of 3 MiB.
     tuning.rcv_ssthresh = 1_572_864;
     assert!(tuning.grow(700, MSS));
     assert!(!tuning.grow(700, MSS));
     assert!(tuning.grow(MSS, MSS));
-    // Nor for packets that carry next to nothing.
+    // Packets with less than 128 bytes do not raise it.
     assert!(!tuning.grow(127, MSS));
 }
 
@@ -140,7 +140,7 @@ fn little_memory_closes_the_window() {
     let field = |window: &mut ReceiveWindow, unread: u64| {
         window.tuning.as_mut().unwrap().unread = unread;
         window.settled = false;
-        // Everything promised before has been used.
+        // The window offered before has been used.
         window.wup = 0;
         window.wnd = 0;
         let pressed = window.offer(0);

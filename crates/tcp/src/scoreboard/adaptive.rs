@@ -1,5 +1,5 @@
-//! What Linux's scoreboard did before RACK: it learned how far a path reorders, and gave up forward
-//! acknowledgement for that (2.6.27 `net/ipv4/tcp_input.c`).
+//! Adaptive reordering as in Linux before RACK: the tolerance follows observed reordering, which
+//! also disables forward acknowledgement (2.6.27 `net/ipv4/tcp_input.c`).
 
 use fairway_units::{Duration, Time};
 
@@ -10,24 +10,24 @@ use crate::LossDetection;
 const MAX_REORDERING: u64 = 127;
 
 impl Scoreboard {
-    /// Tolerate more reordering once it was seen. Set before anything is sent.
+    /// Let observed reordering raise the tolerance. Call before anything is sent.
     pub fn adapt_reordering(&mut self) {
         self.adapts = true;
         self.watches_originals = true;
     }
 
-    /// Tell of segments that arrive and were sent once, as F-RTO needs it. Set before anything is
-    /// sent.
+    /// Report delivered segments that were never retransmitted, as F-RTO needs. Call before
+    /// anything is sent.
     pub fn watch_originals(&mut self) {
         self.watches_originals = true;
     }
 
-    /// How losses are found now: forward acknowledgement ends when reordering is seen.
+    /// Current loss detection: observed reordering turns forward acknowledgement off.
     pub fn detection(&self) -> LossDetection {
         self.detection
     }
 
-    /// A segment was late by so many (`tcp_update_reordering`).
+    /// Raise the tolerance to an observed reordering of `segments` (`tcp_update_reordering`).
     pub(super) fn tolerate(&mut self, segments: u64) {
         if self.adapts && segments > u64::from(self.reordering) {
             self.reordering = u32::try_from(segments.min(MAX_REORDERING)).unwrap_or(u32::MAX);
@@ -38,16 +38,15 @@ impl Scoreboard {
         }
     }
 
-    /// The timer expired: what was learned of reordering counts no more (`tcp_enter_loss`).
+    /// The timer expired: return to the configured tolerance (`tcp_enter_loss`).
     pub fn forget_reordering(&mut self) {
         self.reordering = self.reordering.min(self.least_reordering);
     }
 
-    /// A duplicate acknowledgement can only tell of a segment that is outstanding; a further one is
-    /// of reordering, `acked` segments having just been acknowledged
-    /// (`tcp_check_reno_reordering`).
+    /// Limit the duplicates to the outstanding segments; more of them indicate reordering. `acked`
+    /// segments have just been acknowledged (`tcp_check_reno_reordering`).
     pub(super) fn limit_duplicates(&mut self, acked: u64) {
-        // The first that is outstanding has not arrived, or nothing is outstanding.
+        // The first outstanding segment, if any, has not arrived.
         let outstanding = self.sent.len() as u64;
         if self.duplicates > outstanding.saturating_sub(1) {
             self.duplicates = outstanding.saturating_sub(1);
@@ -63,8 +62,8 @@ impl Scoreboard {
         self.first + self.sent.partition_point(|sent| sent.end <= offset) as u64
     }
 
-    /// Mark lost what was sent longer ago than the timeout, though the timer has not expired because
-    /// every acknowledgement of data restarts it (`tcp_head_timedout`, `tcp_update_scoreboard`).
+    /// Mark segments older than the timeout lost. The timer may not have expired for them, because
+    /// each acknowledgement of data restarts it (`tcp_head_timedout`, `tcp_update_scoreboard`).
     pub fn detect_timed_out(&mut self, timeout: Duration, now: Time, summary: &mut AckSummary) {
         let is_overdue = |sent_at: Time| now.since(sent_at) > timeout;
         if !self.sent.front().is_some_and(|head| is_overdue(head.sent_at)) {
@@ -78,7 +77,7 @@ impl Scoreboard {
                 if !is_overdue(entry.sent_at) {
                     return;
                 }
-                // Which takes it for examined.
+                // `mark_lost` advances `examined`.
                 summary.lost += self.mark_lost(self.examined);
             } else {
                 self.examined += 1;
@@ -96,7 +95,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Twenty segments of 1000 bytes left, one a millisecond.
+    /// Twenty segments of 1000 bytes, sent 1 ms apart.
     fn twenty() -> Scoreboard {
         let mut board = Scoreboard::new(LossDetection::LinuxFack, 3, 1000);
         board.adapt_reordering();
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_ends_forward_acknowledgement_and_is_tolerated_from_then_on() {
+    fn reordering_ends_forward_acknowledgement_and_raises_the_tolerance() {
         let mut board = twenty();
         sack(&mut board, 5, 9);
         // Segment 2, behind 8: 9 − 2 = 7.
@@ -141,15 +140,15 @@ mod tests {
         assert_eq!(summary.late_from, Some(2000));
         board.note_reordering(2000, 9000);
         assert_eq!((board.reordering(), board.detection()), (7, LossDetection::Rfc6675));
-        // Five are SACKed, two too few: 0, 1, 3 and 4 are not lost. With 9 and 10 there are seven
-        // above 0 and 1, six above 3 and 4.
+        // Five SACKed segments are too few for a tolerance of 7. With 9 and 10 there are seven
+        // above 0 and 1, but only six above 3 and 4.
         let mut summary = AckSummary::default();
         board.detect_losses(&mut summary);
         assert_eq!(summary.lost, 0);
         let mut summary = sack(&mut board, 9, 11);
         board.detect_losses(&mut summary);
         assert_eq!((summary.lost, lost(&mut board)), (2000, vec![0, 1]));
-        // A timeout forgets how much, but not that it was seen.
+        // A timeout resets the tolerance, but forward acknowledgement stays off.
         board.forget_reordering();
         assert_eq!((board.reordering(), board.detection()), (3, LossDetection::Rfc6675));
     }
@@ -165,7 +164,7 @@ mod tests {
     fn losses_are_looked_for_below_a_limit() {
         let mut board = twenty();
         let mut summary = sack(&mut board, 15, 16);
-        // 16 − 3 = 13 from the first, but only what ends at 10 000 or below.
+        // 16 − 3 = 13 segments are lost, but only those that end at or below 10 000 are marked.
         board.detect_losses_below(10_000, &mut summary);
         assert_eq!(summary.lost, 10_000);
         let mut summary = AckSummary::default();
@@ -174,24 +173,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_timeout_is_lost() {
+    fn segments_older_than_the_timeout_are_lost() {
         let mut board = twenty();
         let mut summary = AckSummary::default();
         board.detect_timed_out(Duration::from_millis(200), at(200), &mut summary);
         assert_eq!(summary.lost, 0);
-        // Sent at 0 to 4 ms, 205 to 201 ago.
+        // Segments 0 to 4 were sent 205 to 201 ms ago.
         board.detect_timed_out(Duration::from_millis(200), at(205), &mut summary);
         assert_eq!((summary.lost, lost(&mut board)), (5_000, vec![0, 1, 2, 3, 4]));
     }
 
     #[test]
-    fn more_duplicates_than_segments_are_of_reordering() {
+    fn more_duplicates_than_segments_indicate_reordering() {
         let mut board = Scoreboard::new(LossDetection::LinuxFack, 3, 1000);
         board.adapt_reordering();
         (0..5).for_each(|n| board.sent(1000 * (n + 1), at(n)));
         (0..4).for_each(|_| board.duplicate(&mut AckSummary::default()));
         assert_eq!((board.duplicates(), board.reordering()), (4, 3));
-        // One is the hole.
+        // The hole itself cannot cause a duplicate.
         board.duplicate(&mut AckSummary::default());
         assert_eq!((board.duplicates(), board.reordering()), (4, 5));
     }

@@ -1,5 +1,5 @@
-//! The buffers that outstanding segments lie in, which take memory each (`struct sk_buff`): a burst is
-//! one, and it is split where only a part of it is SACKed or sent again (Linux 6.1
+//! Buffers of outstanding segments (`struct sk_buff`), counted because each takes memory. A burst
+//! is one buffer, split when only a part of it is SACKed or retransmitted (Linux 6.1
 //! `net/ipv4/tcp_input.c`, `tcp_sacktag_walk`; `tcp_output.c`, `__tcp_retransmit_skb`).
 
 use fairway_units::Time;
@@ -9,60 +9,60 @@ use super::{BEGINS, LOST, PUSHES, RETRANSMITTED, SACKED, Scoreboard, Sent};
 /// No segment.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// Where a segment that is sent again is in its buffer.
+/// Position of a retransmitted segment in its buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Whether the one before has left with it.
-    pub goes_on: bool,
-    /// Whether the one behind may leave with it.
+pub struct BufferPosition {
+    /// Whether it continues the retransmission of the segment before.
+    pub continues: bool,
+    /// Whether the segment after it is in the same buffer.
     pub has_more: bool,
 }
 
 impl Scoreboard {
-    /// How many buffers hold what is outstanding.
+    /// Buffers that hold the outstanding segments.
     pub fn buffers(&self) -> u64 {
         self.buffers
     }
 
-    /// The segment sent last left in one buffer with the one before.
+    /// Put the segment sent last into the buffer of the one before.
     pub fn join_last(&mut self) {
         self.join(self.sent.len() - 1);
     }
 
-    /// The segment sent last carries PSH, now and when it is sent again: it ends what was written.
+    /// Let the segment sent last carry PSH, also when retransmitted: it ends a write.
     pub fn push_last(&mut self) {
         if let Some(last) = self.sent.back_mut() {
             last.state |= PUSHES;
         }
     }
 
-    /// Whether the segment of this index carries PSH when it is sent again.
+    /// Whether a segment carries PSH when retransmitted.
     pub fn pushes(&self, index: u64) -> bool {
         self.sent[(index - self.first) as usize].is(PUSHES)
     }
 
-    /// Whether the last segment carries PSH when it is sent again.
+    /// Whether the last segment carries PSH when retransmitted.
     pub fn last_pushes(&self) -> bool {
         self.sent.back().is_some_and(|last| last.is(PUSHES))
     }
 
-    /// The segment at this place is sent again: it leaves its buffer, unless that leaves with it.
-    pub(super) fn take_out(&mut self, at: usize, now: Time) -> Place {
+    /// Split the retransmitted segment off its buffer, unless the rest is retransmitted with it.
+    pub(super) fn split_off(&mut self, at: usize, now: Time) -> BufferPosition {
         let index = self.first + at as u64;
-        let goes_on = self.cut_at == index && at > 0 && self.sent[at - 1].sent_at == now;
-        if goes_on {
+        let continues = self.cut_at == index && at > 0 && self.sent[at - 1].sent_at == now;
+        if continues {
             self.join(at);
         } else {
             self.split(at);
         }
         let has_more = self.split(at + 1);
         self.cut_at = if has_more { index + 1 } else { NONE };
-        Place { goes_on, has_more }
+        BufferPosition { continues, has_more }
     }
 
-    /// The segments of these places have been SACKed: they join the buffer before, if all of that is,
-    /// and then the one behind joins, too (`tcp_shift_skb_data`).
-    pub(super) fn regroup(&mut self, from: usize, to: usize) {
+    /// Merge newly SACKed segments into the buffer before, if all of that is SACKed, and then the
+    /// buffer after them (`tcp_shift_skb_data`).
+    pub(super) fn merge_sacked(&mut self, from: usize, to: usize) {
         self.split(from);
         self.split(to);
         let mut joined = false;
@@ -76,7 +76,7 @@ impl Scoreboard {
         }
     }
 
-    /// Let a buffer begin there. Whether none did.
+    /// Begin a new buffer at this segment. Returns whether one was split.
     pub(super) fn split(&mut self, at: usize) -> bool {
         let Some(entry) = self.sent.get_mut(at).filter(|entry| !entry.is(BEGINS)) else {
             return false;
@@ -92,7 +92,7 @@ impl Scoreboard {
     }
 }
 
-/// Whether nothing else is said of either segment; what was sent again without being lost stays so.
+/// Whether both segments are SACKed and neither was retransmitted without being lost.
 fn is_plainly_sacked(one: Sent, other: Sent) -> bool {
     let plainly = |sent: Sent| sent.is(SACKED) && (sent.is(LOST) || !sent.is(RETRANSMITTED));
     plainly(one) && plainly(other)
@@ -137,15 +137,15 @@ mod tests {
         assert_eq!(starts(&board), [0, 4]);
         sack(&mut board, 2, 3);
         assert_eq!(starts(&board), [0, 2, 3, 4]);
-        // 3 joins 2; 4 and 5 are cut off 6 and 7, and join, too.
+        // 3 joins 2; 4 and 5 are split off 6 and 7, and join, too.
         sack(&mut board, 3, 6);
         assert_eq!(starts(&board), [0, 2, 6]);
-        // 7 stays by itself: 6 is missing. With 6, which joins what is before, it joins as well.
+        // 7 stays separate while 6 is missing. When 6 joins the buffer before, so does 7.
         sack(&mut board, 7, 8);
         assert_eq!(starts(&board), [0, 2, 6, 7]);
         sack(&mut board, 6, 7);
         assert_eq!(starts(&board), [0, 2]);
-        // What is left of a buffer is one.
+        // The rest of a partly acknowledged buffer is a buffer.
         board.acknowledge(1000, &mut AckSummary::default());
         assert_eq!(starts(&board), [0, 1]);
         board.acknowledge(8000, &mut AckSummary::default());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_leaves_its_buffer_unless_all_leave_together() {
+    fn a_retransmission_leaves_its_buffer_unless_all_leave_together() {
         let mut board = two_bursts();
         sack(&mut board, 3, 4);
         assert_eq!(starts(&board), [0, 3, 4]);
@@ -162,10 +162,10 @@ mod tests {
         let mut resend = |ms: u64| {
             let lost = board.next_lost().unwrap();
             let at = Time::from_nanos(ms * 1_000_000);
-            let place = board.retransmitted(lost, 8000, at);
-            (place.goes_on, place.has_more, starts(&board))
+            let position = board.retransmitted(lost, 8000, at);
+            (position.continues, position.has_more, starts(&board))
         };
-        // The first two leave together, the third later.
+        // The first two are sent together, the third later.
         assert_eq!(resend(1), (false, true, vec![0, 1, 3, 4]));
         assert_eq!(resend(1), (true, true, vec![0, 2, 3, 4]));
         assert_eq!(resend(2), (false, false, vec![0, 2, 3, 4]));

@@ -1,4 +1,4 @@
-//! Losses found by time (RACK), and what else the scoreboard does for stacks that have it.
+//! Loss detection by time (RACK), and other queries of the recovery policies.
 
 use fairway_units::{Duration, Time};
 
@@ -8,7 +8,7 @@ use crate::rack::Rack;
 use crate::ranges::Range;
 
 impl Scoreboard {
-    /// What is known of the order of arrival.
+    /// State of RACK.
     pub fn rack(&mut self) -> &mut Rack {
         &mut self.rack
     }
@@ -23,7 +23,7 @@ impl Scoreboard {
         self.retransmitted_segments
     }
 
-    /// Whether a segment is outstanding that was marked lost, even if it was sent again since.
+    /// Whether any outstanding segment is marked lost, retransmitted or not.
     pub fn has_losses(&self) -> bool {
         self.lost_segments > 0
     }
@@ -38,7 +38,7 @@ impl Scoreboard {
         self.sent.front().map(|head| head.sent_at)
     }
 
-    /// Data below what has arrived, and never sent again, arrived only now, from `low` on: reordering.
+    /// Record reordering: data at `low`, never retransmitted, arrived after data up to `highest`.
     pub fn note_reordering(&mut self, low: u64, highest: u64) {
         if low < highest {
             let mss = self.mss;
@@ -50,13 +50,13 @@ impl Scoreboard {
         }
     }
 
-    /// End of the highest SACKed segment, or of what is acknowledged.
+    /// End of the highest SACKed segment, or `una`.
     pub fn highest_sacked(&self) -> u64 {
         self.sacked.last().map_or(self.una, |range| range.end)
     }
 
-    /// Mark lost whatever was sent before the latest arrival and has had its time, with `window` for
-    /// reordering. Returns the longest time that the others still have.
+    /// Mark segments lost that were sent before the latest delivered one and are overdue by the
+    /// reordering `window`. Returns the longest time until another one is overdue.
     pub fn detect_losses_by_time(
         &mut self,
         window: Duration,
@@ -68,7 +68,7 @@ impl Scoreboard {
         originals.max(again)
     }
 
-    /// Those sent once, in the order of their sequence numbers and so of their times.
+    /// Originals, in sequence order and therefore in order of send time.
     fn detect_lost_originals(
         &mut self,
         window: Duration,
@@ -83,11 +83,11 @@ impl Scoreboard {
                     return None;
                 }
                 if self.rack.remaining(entry.sent_at, window, now).is_some() {
-                    // So have all later ones; the last that was overtaken has it longest.
+                    // No later one is overdue either; the last one overtaken has most time left.
                     let last = self.last_overtaken()?;
                     return self.rack.remaining(last.sent_at, window, now);
                 }
-                // Which takes it for examined.
+                // `mark_lost` advances `examined`.
                 summary.lost += self.mark_lost(self.examined);
             } else {
                 self.examined += 1;
@@ -96,7 +96,7 @@ impl Scoreboard {
         None
     }
 
-    /// The last segment, from `examined` on, that was overtaken and has not arrived.
+    /// Last segment from `examined` on that was overtaken and is not SACKed.
     fn last_overtaken(&self) -> Option<Sent> {
         let from = (self.examined - self.first) as usize;
         let (mut low, mut high) = (from, self.sent.len());
@@ -116,7 +116,7 @@ impl Scoreboard {
         Some(last)
     }
 
-    /// Those sent again, in the order in which they were.
+    /// Retransmissions, in order of send time.
     fn detect_lost_again(
         &mut self,
         window: Duration,
@@ -130,7 +130,7 @@ impl Scoreboard {
                 None
             } else {
                 let entry = *self.entry(sending.index);
-                // One that a timeout has found lost waits to be sent again.
+                // A timeout has marked it lost, and it waits to be retransmitted.
                 let waits = entry.is(LOST) && !entry.is(RETRANSMITTED);
                 let is_out = entry.retransmission == sending.number && !entry.is(SACKED);
                 (is_out && !waits).then_some(entry)
@@ -162,14 +162,14 @@ impl Scoreboard {
             summary.lost += len;
             summary.lost_again = true;
         }
-        // A probe of the tail was not lost before, nor what an undo has unmarked.
+        // Not marked lost before if it is a tail loss probe or an undo has cleared the mark.
         summary.lost += self.mark_lost(index);
-        // The lowest goes first, whether it was sent again before or not.
+        // The lowest lost segment goes first, retransmitted before or not.
         self.next_lost = self.next_lost.min(index);
     }
 
-    /// The retransmission timer expired: the first outstanding segment is lost, and every other that
-    /// has had its time. Returns what [`Scoreboard::mark_all_lost`] does.
+    /// The retransmission timer expired: mark the first outstanding segment lost, and every other
+    /// that is overdue. Returns the same bytes as [`Scoreboard::mark_all_lost`].
     pub fn mark_lost_by_timeout(&mut self, now: Time) -> u64 {
         let reneged = self.sent.front().is_some_and(|head| head.is(SACKED));
         let mut lost = 0;
@@ -218,7 +218,7 @@ impl Scoreboard {
         lost
     }
 
-    /// Nothing was lost after all: what is marked so counts as in the network again.
+    /// Undo: clear all lost marks, so that these segments count in the pipe again.
     pub fn forget_losses(&mut self) {
         let mut start = self.una;
         for entry in &mut self.sent {
@@ -234,13 +234,13 @@ impl Scoreboard {
         self.rack.look_again();
     }
 
-    /// The last outstanding segment, to probe the tail with.
+    /// The last outstanding segment, to send as a tail loss probe.
     pub fn last_segment(&self) -> Option<Range> {
         let last = (self.first + self.sent.len() as u64).checked_sub(1)?;
         (!self.sent.is_empty()).then(|| self.range(last))
     }
 
-    /// The last segment was sent again as a probe: it counts once in the network, as before.
+    /// Record the last segment sent as a tail loss probe. It still counts once in the pipe.
     pub fn probed(&mut self, snd_nxt: u64, now: Time) {
         let index = self.first + self.sent.len() as u64 - 1;
         self.split(self.sent.len() - 1);
@@ -264,7 +264,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Ten segments of 1000 bytes left, one a millisecond; a round trip is 40 ms.
+    /// Ten segments of 1000 bytes, sent 1 ms apart; the round-trip time is 40 ms.
     fn ten() -> Scoreboard {
         let mut board = Scoreboard::new(LossDetection::Rack, 3, 1000);
         (0..10).for_each(|n| board.sent(1000 * (n + 1), at(n)));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_is_lost_when_its_time_is_over() {
+    fn an_overtaken_segment_is_lost_after_the_reordering_window() {
         let mut board = ten();
         let mut summary = sack(&mut board, 43, 3, 4);
         // Sent at 0, 1 and 2; the fourth took 40 ms. The first has 40 + 10 − 43 = 7 ms, the third 9.
@@ -300,7 +300,7 @@ mod tests {
             (left, summary.lost, board.pipe()),
             (Some(Duration::from_millis(2)), 1000, 8000)
         );
-        // Without a window both others are; what left later is not looked at.
+        // Without a window both others are lost; segments sent later are not examined.
         let left = board.detect_losses_by_time(Duration::ZERO, at(50), &mut summary);
         assert_eq!((left, summary.lost, board.pipe()), (None, 3000, 6000));
         assert!(board.has_losses());
@@ -315,7 +315,7 @@ mod tests {
         board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         assert_eq!(resend(&mut board, 44), [0]);
         board.sent(11_000, at(45));
-        // What left before it does not say so; what left after it does.
+        // Segments sent before it do not mark it lost; one sent after it does.
         let mut summary = sack(&mut board, 49, 4, 10);
         board.detect_losses_by_time(Duration::ZERO, at(49), &mut summary);
         assert!(!summary.lost_again);
@@ -326,17 +326,17 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_spares_what_was_sent_of_late_but_the_first() {
+    fn a_timeout_spares_recent_segments_except_the_first() {
         let mut board = ten();
         sack(&mut board, 43, 3, 4);
-        // Round trips take 40 ms: those sent at 6 ms and later are not overdue at 46.
+        // The RTT is 40 ms: segments sent at 6 ms and later are not overdue at 46 ms.
         assert_eq!(board.mark_lost_by_timeout(at(46)), 6000);
         assert_eq!((board.pipe(), board.outstanding_segments()), (3000, 10));
         assert_eq!(resend(&mut board, 46), [0, 1, 2, 4, 5, 6]);
     }
 
     #[test]
-    fn what_a_timeout_found_lost_again_is_not_waited_for() {
+    fn a_retransmission_marked_lost_by_a_timeout_is_not_timed() {
         let mut board = ten();
         let mut summary = sack(&mut board, 44, 1, 4);
         board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
@@ -344,22 +344,22 @@ mod tests {
         board.sent(11_000, at(45));
         board.mark_lost_by_timeout(at(300));
         let mut summary = sack(&mut board, 301, 10, 11);
-        // The eleventh took 256 ms, and the retransmission before it would have 256 + 10 − 257 = 9 ms
-        // more if it were out.
+        // The RTT is now 256 ms. The retransmission at 44 ms would have 256 + 10 − 257 = 9 ms left
+        // if it still counted.
         let left = board.detect_losses_by_time(QUARTER, at(301), &mut summary);
         assert_eq!((left, summary.lost, board.retransmitted_segments()), (None, 0, 0));
         assert_eq!(board.pipe(), 0);
     }
 
     #[test]
-    fn losses_that_are_taken_back_are_in_the_network_again() {
+    fn undone_losses_count_in_the_pipe_again() {
         let mut board = ten();
         let mut summary = sack(&mut board, 44, 1, 4);
         board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         resend(&mut board, 44);
         assert_eq!(board.pipe(), 7000);
         board.forget_losses();
-        // The first counts as often as it was sent.
+        // The first segment counts twice: as an original and as a retransmission.
         assert_eq!((board.pipe(), board.has_losses()), (8000, false));
         board.acknowledge(10_000, &mut AckSummary::default());
         assert_eq!((board.pipe(), board.is_empty()), (0, true));

@@ -1,11 +1,11 @@
-//! Counts for those who look on.
+//! Counts for traces and samples.
 
 use super::{LOST, RETRANSMITTED, SACKED, Scoreboard, Sent};
 use crate::LossDetection;
 use crate::sender::Outstanding;
 
 impl Scoreboard {
-    /// What is outstanding. Walks over all of it.
+    /// Counts of outstanding segments. Walks over all of them.
     pub fn outstanding(&self) -> Outstanding {
         let count = |is: fn(&Sent) -> bool| self.sent.iter().filter(|sent| is(sent)).count() as u64;
         Outstanding {
@@ -16,7 +16,7 @@ impl Scoreboard {
         }
     }
 
-    /// Segments of reordering that are tolerated.
+    /// Segments of reordering tolerated.
     pub fn reordering(&self) -> u32 {
         if self.detection == LossDetection::Rack { self.rack.reordering() } else { self.reordering }
     }

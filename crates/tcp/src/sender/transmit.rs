@@ -83,7 +83,7 @@ impl Sender {
         if self.board.pipe() == 0 {
             self.begin_transmission(now);
         }
-        let place = self.board.retransmitted(lost, self.snd_nxt, now);
+        let position = self.board.retransmitted(lost, self.snd_nxt, now);
         if self.restarts_timer_with_head()
             && lost.range.start == self.board.una()
             && self.timer.purpose() != Some(Expiry::Reordering)
@@ -92,7 +92,7 @@ impl Sender {
         }
         let fin = self.closed && lost.range.end == self.stream_end + 1;
         // PSH on the last of a burst (`__tcp_transmit_skb`), or at the end of a write.
-        let ends = place.goes_on && !(place.has_more && self.fits(self.segment_bytes));
+        let ends = position.continues && !(position.has_more && self.fits(self.segment_bytes));
         let push = fin || (self.queue.is_some() && (ends || self.board.pushes(lost.index)));
         Some(Transmission { range: lost.range, fin, retransmission: true, cwr: false, push })
     }
