@@ -197,7 +197,11 @@ def _imported(name: str, beside: Path | None, permission: Permission) -> Maker:
         module = _module(module_name, beside)
     maker = getattr(module, class_name, None)
     if maker is None:
-        known = [n for n, v in vars(module).items() if _is_own_class(v, module)]
+        known = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isclass(value) and value.__module__ == module.__name__
+        ]
         raise InputError(
             f"{module_name} ({_file(module) or 'no file'}) has no class {class_name}; "
             f"it has {', '.join(known) or 'none'}"
@@ -245,10 +249,6 @@ def _not_found(module_name: str, beside: Path | None) -> str:
     place = f" in {beside} or" if beside else ""
     root = module_name.partition(".")[0]
     return f"no module {module_name}{place} on sys.path; put {root}.py beside the experiment file"
-
-
-def _is_own_class(value: object, module: ModuleType) -> bool:
-    return inspect.isclass(value) and value.__module__ == module.__name__
 
 
 #: Only one thread imports at a time.

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway import _core
 from fairway.algorithm import Algorithms
@@ -16,9 +16,6 @@ from fairway.ground import digest
 from fairway.model.beside import beside
 from fairway.results.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.results.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 
 class Simulator:

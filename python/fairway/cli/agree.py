@@ -7,27 +7,14 @@ from pathlib import Path
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    AllowPython,
-    Assignments,
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    listed,
-    note_report,
-    overrides,
-    print_json,
-    say,
-    show_table,
-)
+from fairway.cli import terminal
 
 
 def agree(
     experiment: str = Argument(
         ..., help="Experiment file, or the name of a set: kernel.", show_default=False
     ),
-    out: Out = None,
+    out: terminal.Out = None,
     against: str = Option(
         "sim,linux", metavar="NAMES", help="Backends; the last is what others are held against."
     ),
@@ -37,13 +24,13 @@ def agree(
     tolerance: list[str] | None = Option(
         None, metavar="METRIC=SHARE", help="Change a tolerance; may be repeated."
     ),
-    assignments: Assignments = None,
-    threads: Threads = None,
+    assignments: terminal.Assignments = None,
+    threads: terminal.Threads = None,
     figures: str = Option("", metavar="FORMATS", help="Also write figures: pdf,png,svg."),
     check: bool = Option(False, "--check", help="Exit with 1 if any metric is different."),
-    allow_python: AllowPython = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    allow_python: terminal.AllowPython = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Run an experiment on two backends; say where they differ.
 
@@ -67,23 +54,23 @@ def agree(
     result = api.agree(
         experiment,
         place,
-        against=listed(against),
+        against=terminal.listed(against),
         seeds=seeds,
         tolerances=dict(parse_tolerance(one) for one in tolerance or []),
-        overrides=overrides(assignments),
+        overrides=terminal.overrides(assignments),
         threads=threads,
-        figures=listed(figures),
+        figures=terminal.listed(figures),
         allow_python=allow_python,
         quiet=quiet,
     )
     if as_json:
-        print_json(result.to_json())
+        terminal.print_json(result.to_json())
     else:
         typer.echo(f"{result.title}\n")
-        show_table(*result.tables())
+        terminal.show_table(*result.tables())
         for remark in result.remarks():
-            say(remark)
+            terminal.say(remark)
     if not quiet:
-        note_report(place)
+        terminal.note_report(place)
     if check and not result.agrees:
         raise typer.Exit(1)

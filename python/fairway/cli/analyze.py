@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    Json,
-    Out,
-    Quiet,
-    Replace,
-    listed,
-    note,
-    note_report,
-    print_json,
-    show_table,
-    warn,
-    wrapped,
-)
+from fairway.cli import terminal
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +29,7 @@ def analyze(
     identify: bool = Option(
         False, "--identify", help="Ask which congestion control the senders have."
     ),
-    out: Out = None,
+    out: terminal.Out = None,
     figures: str = Option(
         "", metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out."
     ),
@@ -50,9 +38,9 @@ def analyze(
         None, "--from", metavar="TIME", help="Single packets from then on, as 1.5 s."
     ),
     end: str | None = Option(None, "--to", metavar="TIME", help="Single packets until then."),
-    replace: Replace = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    replace: terminal.Replace = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Explain a capture: connections, retransmissions, round trips, windows.
 
@@ -81,7 +69,7 @@ def analyze(
 
     if len(files) > 2:
         raise InputError(f"{len(files)} captures: name one, or the two at both ends of transfers")
-    formats = listed(figures)
+    formats = terminal.listed(figures)
     check_formats(formats)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
@@ -105,20 +93,20 @@ def analyze(
         quiet=quiet,
     )
     if as_json:
-        print_json(found.to_json(connection))
+        terminal.print_json(found.to_json(connection))
     elif connection is None:
         _show(found, top)
     else:
         _show_connection(found, connection)
     for warning in found.warnings():
-        warn(warning)
+        terminal.warn(warning)
     if xplot is not None:
         found.save_xplot(xplot)
-        note(f"For xplot.org: {xplot}")
+        terminal.note(f"For xplot.org: {xplot}")
     if out is not None:
         found.save(out, figures=formats, source=source, replace=replace)
         if not quiet:
-            note_report(out)
+            terminal.note_report(out)
 
 
 def _compare(
@@ -137,23 +125,23 @@ def _compare(
     pair = compare(first, second)
     if as_json:
         alone = explain(first, detail=False, quiet=quiet).to_json()
-        print_json({**alone, "pair": pair.report})
+        terminal.print_json({**alone, "pair": pair.report})
     else:
-        typer.echo(wrapped(pair.overview()) + "\n")
-        show_table(*pair.tables(top))
+        typer.echo(terminal.wrapped(pair.overview()) + "\n")
+        terminal.show_table(*pair.tables(top))
     for warning in pair.warnings():
-        warn(warning)
+        terminal.warn(warning)
     if out is not None:
         pair.save(out, formats, source)
         if not quiet:
-            note_report(out)
+            terminal.note_report(out)
 
 
 def _show(found: Analysis, top: int) -> None:
     from fairway.capture.analysis.story import overview
 
-    typer.echo(wrapped(overview(found.report, found.name)) + "\n")
-    show_table(*found.tables(top))
+    typer.echo(terminal.wrapped(overview(found.report, found.name)) + "\n")
+    terminal.show_table(*found.tables(top))
 
 
 def _show_connection(found: Analysis, number: int) -> None:
@@ -164,6 +152,6 @@ def _show_connection(found: Analysis, number: int) -> None:
     connection = found.connection(number)
     started_s = found.report["capture"]["started_s"] or 0.0
     for paragraph in story(connection, started_s):
-        typer.echo(wrapped(paragraph) + "\n")
+        typer.echo(terminal.wrapped(paragraph) + "\n")
     for flow in flows([connection]):
-        show_table(*connection_tables(flow, started_s))
+        terminal.show_table(*connection_tables(flow, started_s))

@@ -88,7 +88,7 @@ def doctor(
     path = replace(path, streams=streams, cc=cc)
     advice = advise(settings, path, role)
     if as_json:
-        seen = measured.to_json() if measured else None
+        seen = asdict(measured) if measured else None
         print_json({"settings": settings.to_json(), "measured": seen, **advice.to_json()})
     else:
         _show(settings, measured, advice)
@@ -96,14 +96,15 @@ def doctor(
 
 def _installation(as_json: bool) -> None:
     found = _examine()
+    healthy = all(check.status != "missing" for check in found)
     if as_json:
-        print_json(_plain(found))
+        print_json({"healthy": healthy, "checks": [asdict(check) for check in found]})
     else:
         for check in found:
             typer.echo(f"{check.status:9} {check.name:18} {check.found}")
             if check.remedy:
                 typer.echo(f"{'':28} {check.remedy}")
-    if any(check.status == "missing" for check in found):
+    if not healthy:
         raise typer.Exit(1)
 
 
@@ -203,29 +204,21 @@ class Check:
 
 def _examine() -> list[Check]:
     """Look at everything Fairway uses."""
+    from fairway.sweep.threads import available_cores
+
+    version = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return [
-        _python(),
+        Check("Python", "ok", version),
         _core(),
         *map(_library, _LIBRARIES),
         _studies(),
-        _cores(),
+        Check("cores", "ok", str(available_cores())),
         _disk(),
         _linux_kernel(),
         _iproute2(),
-        _ns2(),
-        _iperf3(),
+        _program("ns-2", ("ns", "ns2"), "ns2", "to compare speed and results with ns-2"),
+        _program("iperf3", ("iperf3",), "iperf3", "to measure with a stock iperf3 at one end"),
     ]
-
-
-def _plain(checks: list[Check]) -> dict[str, Any]:
-    """The checks as plain data."""
-    healthy = all(check.status != "missing" for check in checks)
-    return {"healthy": healthy, "checks": [asdict(check) for check in checks]}
-
-
-def _python() -> Check:
-    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Check("Python", "ok", found)
 
 
 def _core() -> Check:
@@ -252,12 +245,6 @@ def _studies() -> Check:
     if not found:
         return Check("studies", "missing", "none", "install Fairway again: make build")
     return Check("studies", "ok", ", ".join(found))
-
-
-def _cores() -> Check:
-    from fairway.sweep.threads import available_cores
-
-    return Check("cores", "ok", str(available_cores()))
 
 
 def _disk() -> Check:
@@ -296,17 +283,10 @@ def _iproute2() -> Check:
     return Check("iproute2", "ok", ", ".join(tool.path() or "" for tool in tools.RUN))
 
 
-def _ns2() -> Check:
-    found = shutil.which("ns") or shutil.which("ns2")
+def _program(name: str, programs: tuple[str, ...], package: str, purpose: str) -> Check:
+    found = next(filter(None, map(shutil.which, programs)), None)
     if found is None:
-        remedy = "apt-get install ns2 (only to compare speed and results with ns-2)"
-        return Check("ns-2", "optional", "not installed", remedy)
-    return Check("ns-2", "ok", found)
-
-
-def _iperf3() -> Check:
-    found = shutil.which("iperf3")
-    if found is None:
-        remedy = "apt-get install iperf3 (only to measure with a stock iperf3 at one end)"
-        return Check("iperf3", "optional", "not installed", remedy)
-    return Check("iperf3", "ok", found)
+        return Check(
+            name, "optional", "not installed", f"apt-get install {package} (only {purpose})"
+        )
+    return Check(name, "ok", found)

@@ -7,29 +7,19 @@ from pathlib import Path
 import typer
 from typer import Option
 
-from fairway.cli.terminal import (
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    listed,
-    note_report,
-    print_json,
-    say,
-    show_table,
-)
+from fairway.cli import terminal
 
 
 def fidelity(
     golden: Path | None = Option(
         None, metavar="DIR", help="Golden traces.  [default: Fairway's own, of Linux 6.1]"
     ),
-    out: Out = None,
-    threads: Threads = None,
+    out: terminal.Out = None,
+    threads: terminal.Threads = None,
     figures: str = Option("", metavar="FORMATS", help="Also write both windows: pdf,png,svg."),
     check: bool = Option(False, "--check", help="Exit with 1 if any cell is out of tolerance."),
-    as_json: Json = False,
-    quiet: Quiet = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Simulate what a real kernel did; say how closely it is followed.
 
@@ -51,19 +41,21 @@ def fidelity(
     from fairway.compare.fidelity.recording import packed
 
     place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name
-    result = api.fidelity(golden, place, threads=threads, figures=listed(figures), quiet=quiet)
+    result = api.fidelity(
+        golden, place, threads=threads, figures=terminal.listed(figures), quiet=quiet
+    )
     if as_json:
-        print_json(result.to_json())
+        terminal.print_json(result.to_json())
     else:
         typer.echo(f"{result.title}\n")
-        show_table(*result.tables())
+        terminal.show_table(*result.tables())
         about = (
             f"{what_is_taken()} Each value is the simulator's, and beside it the real one; * is "
             f"out of tolerance. An interval counts from {FEWEST_REDUCTIONS} reductions on."
         )
-        say(about)
+        terminal.say(about)
         typer.echo(f"{result.sentence}.")
     if not quiet:
-        note_report(place)
+        terminal.note_report(place)
     if check and not result.holds:
         raise typer.Exit(1)

@@ -6,30 +6,20 @@ from pathlib import Path
 
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    listed,
-    note,
-    note_report,
-    print_json,
-    show_table,
-)
+from fairway.cli import terminal
 
 
 def gallery(
     names: list[str] | None = Argument(
         None, help="Algorithms.  [default: all]", show_default=False
     ),
-    out: Out = Path("runs/gallery"),
+    out: terminal.Out = Path("runs/gallery"),
     figures: str = Option(
         "pdf,png,svg", metavar="FORMATS", help="Formats of the figure: pdf,png,svg."
     ),
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    threads: terminal.Threads = None,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Show every congestion control on the same three paths.
 
@@ -44,13 +34,13 @@ def gallery(
     from fairway import api
 
     assert out is not None
-    formats = listed(figures)
+    formats = terminal.listed(figures)
     result = api.gallery(names or (), out, figures=formats, threads=threads, quiet=quiet)
     if as_json:
-        print_json(result.to_json())
+        terminal.print_json(result.to_json())
     else:
-        show_table(result.table())
+        terminal.show_table(result.table())
     if not quiet:
         for kind in formats:
-            note(f"Figure: {out / f'gallery.{kind}'}")
-        note_report(out)
+            terminal.note(f"Figure: {out / f'gallery.{kind}'}")
+        terminal.note_report(out)

@@ -50,12 +50,12 @@ def presets(
 
 def select(known: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
     """The preset of that name."""
-    by_name = {preset["name"]: preset for preset in known}
-    if name not in by_name:
-        near = difflib.get_close_matches(name, list(by_name), n=2)
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        raise InputError(f"no preset named {name!r}; {meant}there is {', '.join(by_name)}")
-    return dict(by_name[name])
+    by_name = {preset["name"]: dict(preset) for preset in known}
+    if name in by_name:
+        return by_name[name]
+    near = difflib.get_close_matches(name, list(by_name), n=2)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise InputError(f"no preset named {name!r}; {meant}there is {', '.join(by_name)}")
 
 
 def differing(known: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,20 +7,7 @@ from pathlib import Path
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    AllowPython,
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    listed,
-    note,
-    note_report,
-    print_json,
-    say,
-    show_table,
-    warn,
-)
+from fairway.cli import terminal
 
 
 def replay(
@@ -42,11 +29,11 @@ def replay(
         metavar="BYTES",
         help="Bytes that the bottleneck carries with each IP packet.",
     ),
-    out: Out = None,
-    threads: Threads = None,
-    allow_python: AllowPython = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    out: terminal.Out = None,
+    threads: terminal.Threads = None,
+    allow_python: terminal.AllowPython = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Fit a path to a captured transfer; simulate it under other algorithms.
 
@@ -68,7 +55,7 @@ def replay(
     with permitting(python=allow_python):
         done = replay_capture(
             capture,
-            listed(cc),
+            terminal.listed(cc),
             out,
             connection=connection,
             same=same,
@@ -77,19 +64,19 @@ def replay(
             quiet=quiet,
         )
     if as_json:
-        print_json(done.to_json())
+        terminal.print_json(done.to_json())
     else:
         if connection is None and done.transfer.found.connections > 1:
             number = done.transfer.found.connection["id"]
             many = done.transfer.found.connections
             typer.echo(f"Connection {number}, which has most data, of {many:,}.\n")
         typer.echo(done.experiment)
-        show_table(done.table())
-        say(DEFINED)
+        terminal.show_table(done.table())
+        terminal.say(DEFINED)
         if done.same is None:
-            say(UNKNOWN)
+            terminal.say(UNKNOWN)
     for doubt in done.transfer.doubts():
-        warn(doubt)
+        terminal.warn(doubt)
     if out is not None and not quiet:
-        note(f"Experiment: {out / FILE}")
-        note_report(out)
+        terminal.note(f"Experiment: {out / FILE}")
+        terminal.note_report(out)

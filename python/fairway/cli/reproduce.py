@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    AllowPython,
-    Dask,
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    note_report,
-    print_json,
-    say,
-    show_table,
-    warn,
-    wrapped,
-)
+from fairway.cli import terminal
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,12 +30,12 @@ def reproduce(
     ),
     cells: bool = Option(False, "--cells", help="Print every cell, published beside measured."),
     every: bool = Option(False, "--every", help="With all: the studies of no paper too."),
-    out: Out = None,
-    threads: Threads = None,
-    dask: Dask = None,
-    allow_python: AllowPython = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    out: terminal.Out = None,
+    threads: terminal.Threads = None,
+    dask: terminal.Dask = None,
+    allow_python: terminal.AllowPython = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Run a published study again; hold its numbers against ours.
 
@@ -73,11 +60,11 @@ def reproduce(
             out, every=every, quick=quick, threads=threads, dask=dask, quiet=quiet
         )
         if as_json:
-            print_json(together.to_json())
+            terminal.print_json(together.to_json())
         else:
             _show_all(together)
         if not quiet:
-            note_report(together.report)
+            terminal.note_report(together.report)
         return
     if every:
         raise InputError("--every: goes with `fairway reproduce all`")
@@ -86,11 +73,11 @@ def reproduce(
         allow_python=allow_python, quiet=quiet,
     )  # fmt: skip
     if as_json:
-        print_json(result.to_json())
+        terminal.print_json(result.to_json())
     else:
         _show(result, cells=cells)
     if not quiet:
-        note_report(result.report)
+        terminal.note_report(result.report)
 
 
 def _show(result: Reproduction, *, cells: bool) -> None:
@@ -103,36 +90,36 @@ def _show(result: Reproduction, *, cells: bool) -> None:
     lines = [study.title, study.question, study.source + "."]
     if result.quick:
         lines.append(f"Shortened: {result.quick}.")
-    typer.echo("\n".join(wrapped(line) for line in lines if line) + "\n")
+    typer.echo("\n".join(terminal.wrapped(line) for line in lines if line) + "\n")
     if study.claims:
-        typer.echo(wrapped(verdict_counts(result.findings)) + "\n")
+        typer.echo(terminal.wrapped(verdict_counts(result.findings)) + "\n")
     for claim, finding in zip(study.claims, result.findings, strict=True):
-        say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
-        say(once(finding.brief), " " * _INDENT)
+        terminal.say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
+        terminal.say(once(finding.brief), " " * _INDENT)
     if result.quick and any(not part.was_run for part in _at_each_value(result.findings)):
         typer.echo("\nWhat was not run is named in reproduction.json, and run without --quick.")
     typer.echo()
     if study.is_divided:
-        show_table(part_table(result))
+        terminal.show_table(part_table(result))
         for why in result.skipped.values():
             typer.echo(f"Not run: {why}.")
     for name, part in result.parts.items():
-        show_table(difference_table(part, name))
+        terminal.show_table(difference_table(part, name))
         for remark in remark_on_alike(part.sweep.outcomes):
-            warn(f"{name}: {remark}" if name else remark)
+            terminal.warn(f"{name}: {remark}" if name else remark)
         if cells:
-            show_table(cell_table(part))
+            terminal.show_table(cell_table(part))
 
 
 def _show_all(result: All) -> None:
     """Print what came of several studies: a line for each, and the verdict of every claim."""
     from fairway.study.all import study_table
 
-    show_table(study_table(result))
+    terminal.show_table(study_table(result))
     for key, one in result.results.items():
         typer.echo(f"{key}: {one.study.question or one.study.title}")
         for claim, finding in zip(one.study.claims, one.findings, strict=True):
-            say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
+            terminal.say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
 
 
 def _at_each_value(findings: Sequence[Finding]) -> Iterator[Finding]:

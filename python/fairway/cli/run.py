@@ -8,26 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    AllowPython,
-    Assignments,
-    Dask,
-    Json,
-    Metrics,
-    Out,
-    Quiet,
-    Replace,
-    Seed,
-    Threads,
-    listed,
-    note,
-    note_report,
-    overrides,
-    print_json,
-    say,
-    show_table,
-    warn,
-)
+from fairway.cli import terminal
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,16 +33,16 @@ def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bo
 
 def run(
     file: Path = Argument(..., help="Experiment file (TOML).", show_default=False),
-    out: Out = None,
-    seed: Seed = None,
-    assignments: Assignments = None,
+    out: terminal.Out = None,
+    seed: terminal.Seed = None,
+    assignments: terminal.Assignments = None,
     backend: Backend = Option("sim", help="What answers."),
     peer: str | None = Option(
         None, metavar="HOST[:PORT]", help="Of --backend xfer: where `collect` waits."
     ),
     token: str | None = Option(None, metavar="TOKEN", help="Of --backend xfer: as it printed it."),
     plain: bool = Option(False, "--plain", help="Of --backend xfer: it runs with --plain."),
-    threads: Threads = None,
+    threads: terminal.Threads = None,
     repeat: int = Option(0, min=0, max=100, help="Repeat N times and report the spread."),
     figures: str = Option(
         "", metavar="FORMATS", help="Also write figures: pdf,png,svg. Needs --out."
@@ -71,17 +52,17 @@ def run(
         metavar="PLACES",
         help="Capture packets: hosts, links, everything, or names. Needs --out.",
     ),
-    dask: Dask = None,
+    dask: terminal.Dask = None,
     keep: Literal["runs", "summaries"] | None = Option(
         None,
         help="Of each run of a sweep: its directory, or its summary alone.  "
         "[default: runs up to 1000]",
     ),
-    replace: Replace = False,
-    allow_python: AllowPython = False,
-    metrics: Metrics = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    replace: terminal.Replace = False,
+    allow_python: terminal.AllowPython = False,
+    metrics: terminal.Metrics = None,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Run an experiment, or all experiments of a sweep.
 
@@ -122,11 +103,11 @@ def run(
     from fairway.sweep import start
 
     answers = _answers(backend, peer, token, plain=plain)
-    formats = listed(figures)
+    formats = terminal.listed(figures)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
     at = None if capture is None else captures.places(capture)
-    changes = overrides(assignments, seed)
+    changes = terminal.overrides(assignments, seed)
     # What models say is there again in a moment.
     if out is None:
         with permitting(python=allow_python, backend="--dask" if dask else backend):
@@ -154,46 +135,44 @@ def run(
         quiet=quiet,
     )
     if as_json:
-        print_json(result.summary)
+        terminal.print_json(result.summary)
     elif isinstance(result, Run):
         _show_run(result)
     else:
         _show_sweep(result)
     for warning in result.warnings:
-        warn(warning)
+        terminal.warn(warning)
     if quiet:
         return
     if out is not None:
-        note_report(out)
+        terminal.note_report(out)
     elif not as_json:
-        note("Nothing is kept: --out DIR keeps tables, time series and a report with charts.")
+        terminal.note(
+            "Nothing is kept: --out DIR keeps tables, time series and a report with charts."
+        )
 
 
 def _show_run(result: Run) -> None:
+    from fairway.results import report
     from fairway.results.model_sections import sentences
     from fairway.results.repeat import sentence
-    from fairway.results.report import (
-        application_tables,
-        completion_table,
-        flow_tables,
-        link_tables,
-        metric_table,
-        partial_sentence,
-        wlan_tables,
-    )
 
     typer.echo(f"{result.title}\n")
-    flows = (*flow_tables(result), *completion_table(result), *application_tables(result))
-    tables = (*flows, *link_tables(result), *wlan_tables(result))
-    show_table(*tables, metric_table(result))
-    for said in filter(None, (partial_sentence(result.experiment), *sentences(result))):
-        say(said)
+    flows = (
+        *report.flow_tables(result),
+        *report.completion_table(result),
+        *report.application_tables(result),
+    )
+    tables = (*flows, *report.link_tables(result), *report.wlan_tables(result))
+    terminal.show_table(*tables, report.metric_table(result))
+    for said in filter(None, (report.partial_sentence(result.experiment), *sentences(result))):
+        terminal.say(said)
     if "repeated" in result.summary:
-        say(sentence(result.summary["repeated"]))
+        terminal.say(sentence(result.summary["repeated"]))
 
 
 def _show_sweep(result: Sweep) -> None:
     from fairway.sweep.report import mean_tables, sweep_table
 
     typer.echo(f"{result.title}\n")
-    show_table(sweep_table(result), *mean_tables(result))
+    terminal.show_table(sweep_table(result), *mean_tables(result))

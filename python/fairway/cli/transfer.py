@@ -247,15 +247,15 @@ def settings_of(record: Path | None, host: str | None, place: Path | None) -> di
 
 def refuse(**options: object) -> None:
     """Refuse options that iperf3 has nothing for."""
-    for name, value in options.items():
-        if value:
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option}: iperf3 does not know it; leave out one of the two")
+    _refuse(options, "iperf3 does not know it; leave out one of the two")
 
 
 def need_iperf3(**options: object) -> None:
     """Refuse options that mean something to iperf3 only."""
+    _refuse(options, "only with --iperf3")
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
     for name, value in options.items():
         if value:
-            option = "--" + name.replace("_", "-")
-            raise InputError(f"{option}: only with --iperf3")
+            raise InputError(f"--{name.replace('_', '-')}: {why}")

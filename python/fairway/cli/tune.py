@@ -8,21 +8,7 @@ from typing import Literal
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import (
-    AllowPython,
-    Assignments,
-    Json,
-    Out,
-    Quiet,
-    Threads,
-    note,
-    note_report,
-    overrides,
-    print_json,
-    say,
-    show_table,
-    warn,
-)
+from fairway.cli import terminal
 
 
 def tune(
@@ -54,18 +40,18 @@ def tune(
     also: list[Path] | None = Option(
         None, "--also", metavar="FILE", help="A further experiment to be good at."
     ),
-    assignments: Assignments = None,
+    assignments: terminal.Assignments = None,
     trials: int = Option(40, min=1, max=100_000, help="Values to try."),
     repetitions: int = Option(3, min=1, max=1000, help="Seeds of each trial, the same for all."),
     fresh: int = Option(10, min=2, max=10_000, help="Seeds of the comparison at the end."),
     batch: int = Option(4, min=1, max=1000, help="Trials proposed at a time."),
     seed: int = Option(1, min=0, max=2**32 - 1, help="Of the search."),
     backend: Literal["sim", "linux"] = Option("sim", help="What answers."),
-    out: Out = None,
-    threads: Threads = None,
-    allow_python: AllowPython = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    out: terminal.Out = None,
+    threads: terminal.Threads = None,
+    allow_python: terminal.AllowPython = False,
+    as_json: terminal.Json = False,
+    quiet: terminal.Quiet = False,
 ) -> None:
     """Search an algorithm's parameters; compare the best on fresh seeds.
 
@@ -95,7 +81,7 @@ def tune(
             constraints=constraints or (),
             flows=flows or (),
             also=also or (),
-            overrides=overrides(assignments),
+            overrides=terminal.overrides(assignments),
             trials=trials,
             repetitions=repetitions,
             fresh=fresh,
@@ -106,15 +92,15 @@ def tune(
             quiet=quiet,
         )
     if as_json:
-        print_json(done.to_json())
+        terminal.print_json(done.to_json())
     else:
         typer.echo(f"{done.title}\n")
-        show_table(*(done.parameter_table(), done.comparison_table(), done.case_table()))
+        terminal.show_table(*(done.parameter_table(), done.comparison_table(), done.case_table()))
         for said in (*done.sentences(), done.curse()):
-            say(said)
+            terminal.say(said)
     for warning in done.warnings:
-        warn(warning)
+        terminal.warn(warning)
     if not quiet:
         for name in done.files():
-            note(f"Experiment: {out / name}")
-        note_report(out)
+            terminal.note(f"Experiment: {out / name}")
+        terminal.note_report(out)

@@ -117,28 +117,25 @@ class Lines(Silent):
         parts = [f"{self._label}: {how_far}"]
         parts += [speed] if speed else []
         parts += [] if left is None or is_last else [f"about {readable(left)} left"]
-        sys.stderr.write(", ".join(parts) + "\n")
+        self._print(", ".join(parts))
+
+    def _print(self, line: str) -> None:
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
-class Parts(Silent):
+class Parts(Lines):
     """One line on standard error every ten seconds: how much of one long job is done."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._started = self._printed_at = time.monotonic()
 
     def update(self, state: State) -> None:
         """Print a line if the last one is old."""
-        fraction = state.fraction
         now = time.monotonic()
         if now - self._printed_at < _EVERY_S:
             return
         self._printed_at = now
-        left = remaining_s(now - self._started, fraction)
+        left = remaining_s(now - self._started, state.fraction)
         tail = "" if left is None else f", about {readable(left)} left"
-        sys.stderr.write(f"{self._label}: {fraction * 100:.0f} % done{tail}\n")
-        sys.stderr.flush()
+        self._print(f"{self._label}: {state.fraction * 100:.0f} % done{tail}")
 
 
 class Bar(Silent):

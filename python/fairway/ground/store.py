@@ -350,16 +350,11 @@ def to_json(value: Any) -> str:
 def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
     """Whether `directory` holds the complete result of that content, computed by that program."""
     try:
-        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
         found = (directory / ENGINE).read_text("utf-8").strip()
     except (OSError, ValueError):
         return False
-    return (
-        isinstance(manifest, dict)
-        and manifest.get("content_hash") == expected_hash
-        and found == engine
-        and engine != "unknown"
-    )
+    is_same = _manifest_of(directory).get("content_hash") == expected_hash
+    return is_same and found == engine != "unknown"
 
 
 def _temporary_sibling(directory: Path) -> Path:

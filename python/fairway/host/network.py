@@ -10,7 +10,7 @@ import ipaddress
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from fairway.errors import InputError
@@ -39,7 +39,7 @@ _PATIENCE_S = 2.0
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def route(address: Address) -> dict[str, int | str] | None:
+def route(address: Address) -> dict[str, Any] | None:
     """The kernel's route, as `ip route get` has it: `index`, `gateway`, `source` and metrics."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     body = struct.pack("=BBBBBBBBI", family, len(address.packed) * 8, 0, 0, 0, 0, 0, 0, 0)
@@ -89,11 +89,11 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[(length + 3) & ~3 :]
 
 
-def _route(data: bytes) -> dict[str, int | str]:
-    found: dict[str, int | str] = {}
+def _route(data: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for kind, value in attributes(data):
         if kind == _RTA_OIF and len(value) == 4:
-            found["index"] = int(struct.unpack("=I", value)[0])
+            found["index"] = struct.unpack("=I", value)[0]
         elif kind in {_RTA_GATEWAY, _RTA_PREFSRC} and len(value) in {4, 16}:
             name = "gateway" if kind == _RTA_GATEWAY else "source"
             found[name] = str(ipaddress.ip_address(value))
@@ -142,10 +142,6 @@ class Route:
     window_bytes: int | None = None
     cwnd_segments: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
 
 def resolve(host: str) -> str:
     """The address that a connection to `host` would try first."""
@@ -162,15 +158,14 @@ def route_to(address: str) -> Route:
     bare = ipaddress.ip_address(address.partition("%")[0])
     told = route(bare) or {}
     source, mtu = _connected(address)
-    index = told.get("index")
     return Route(
         address=address,
-        interface=_name(index) if isinstance(index, int) else None,
-        source=_text(told.get("source")) or source,
-        gateway=_text(told.get("gateway")),
-        mtu_bytes=mtu or _number(told.get("mtu")),
-        window_bytes=_number(told.get("window_bytes")),
-        cwnd_segments=_number(told.get("cwnd_segments")),
+        interface=_name(told.get("index")),
+        source=told.get("source") or source,
+        gateway=told.get("gateway"),
+        mtu_bytes=mtu or told.get("mtu"),
+        window_bytes=told.get("window_bytes"),
+        cwnd_segments=told.get("cwnd_segments"),
     )
 
 
@@ -178,8 +173,7 @@ def default_interface() -> str | None:
     """The interface that packets to most of the Internet leave by, if there is one."""
     # An address that stands for any other in documentation (RFC 5737); nothing is sent to it.
     found = route(ipaddress.ip_address("203.0.113.1")) or {}
-    index = found.get("index")
-    return _name(index) if isinstance(index, int) else None
+    return _name(found.get("index"))
 
 
 def _connected(address: str) -> tuple[str | None, int | None]:
@@ -195,27 +189,16 @@ def _connected(address: str) -> tuple[str | None, int | None]:
             probe.connect(where)
             own = str(probe.getsockname()[0])
             try:
-                return own, probe.getsockopt(level, option) if _is_linux() else None
+                is_linux = hasattr(socket, "AF_NETLINK")
+                return own, probe.getsockopt(level, option) if is_linux else None
             except OSError:
                 return own, None
     except OSError:
         return None, None
 
 
-def _is_linux() -> bool:
-    return hasattr(socket, "AF_NETLINK")
-
-
-def _name(index: int) -> str | None:
+def _name(index: int | None) -> str | None:
     try:
-        return socket.if_indextoname(index)
+        return None if index is None else socket.if_indextoname(index)
     except OSError:
         return None
-
-
-def _text(value: int | str | None) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _number(value: int | str | None) -> int | None:
-    return value if isinstance(value, int) else None

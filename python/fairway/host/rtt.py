@@ -6,8 +6,7 @@ import os
 import socket
 import struct
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from fairway.errors import InputError, RunFailed
 
@@ -33,10 +32,6 @@ class RoundTrip:
     least_s: float
     how: str
     port: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def split(text: str) -> tuple[str, int | None]:

@@ -65,7 +65,7 @@ class Settings:
             "memory_bytes": self.memory_bytes,
             "open_files": None if self.open_files is None else list(self.open_files),
             "sysctls": self.sysctls.to_json(),
-            "route": self.route and self.route.to_json(),
+            "route": self.route and asdict(self.route),
             "interface": self.interface and self.interface.to_json(),
             "file_system": self.file_system and asdict(self.file_system),
         }

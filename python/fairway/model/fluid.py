@@ -159,21 +159,11 @@ class Fluid:
             found = _core.fluid_run(document, duration_s, points, since_s)
         except (ValueError, OverflowError, TypeError) as error:
             raise InputError(f"fluid model: {error}") from None
-        means = json.loads(found["means"])
+        means = json.loads(found.pop("means"))
         bits = 8.0 * self.mss_bytes
         means["goodputs_bps"] = [bits * pps for pps in means.pop("goodputs_pps")]
-        return Curves(
-            time_s=found["time_s"],
-            queue_packets=found["queue_packets"],
-            average_packets=found["average_packets"],
-            dropped=found["dropped"],
-            signalled=found["signalled"],
-            windows=found["windows"],
-            goodputs_bps=[bits * pps for pps in found["goodputs_pps"]],
-            means=means,
-            outside=found["outside"],
-            steps=found["steps"],
-        )
+        goodputs_bps = [bits * pps for pps in found.pop("goodputs_pps")]
+        return Curves(**found, means=means, goodputs_bps=goodputs_bps)
 
     def fixed_point(self) -> FixedPoint | None:
         """Where windows, queue and loss balance each other; None if nothing stops the windows."""

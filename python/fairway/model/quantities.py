@@ -24,7 +24,7 @@ def seconds(value: str | float, name: str) -> float:
     >>> seconds("400 ms", "rtt")
     0.4
     """
-    return number(quantities.seconds(value, name) if isinstance(value, str) else value, name)
+    return number(quantities.seconds(value, name), name)
 
 
 def share(value: str | float, name: str) -> float:

@@ -198,8 +198,8 @@ def wlan(
             for flow in flows
         ],
         "packets_per_ack": _count(packets_per_ack, "packets_per_ack"),
-        "ack_timer_s": _seconds(ack_timer, "ack_timer"),
-        "wire_rtt_s": _seconds(wire_rtt, "wire_rtt"),
+        "ack_timer_s": quantities.seconds(ack_timer, "ack_timer"),
+        "wire_rtt_s": quantities.seconds(wire_rtt, "wire_rtt"),
     }
     answer = _ask(_core.model_wlan, question)
     return Prediction(tuple(flows), payload, answer)
@@ -245,10 +245,6 @@ def _count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
         raise InputError(f"{name}: expected a whole number from 0 to {_LARGEST}, got {value}")
     return value
-
-
-def _seconds(value: str | float, name: str) -> float:
-    return float((quantities.seconds(value, name) or 0.0) if isinstance(value, str) else value)
 
 
 def _bits(value: str | float | None, name: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from fairway.results.data import CAPTURES, LOSSES, TCP_INFO, RunData
 from fairway.results.shapes import MANIFEST_SHAPE, TRANSFER_SHAPE, shape_of
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fairway.results.figures import Figures
 
 
@@ -110,13 +112,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
     """Read a run directory back."""
-    from fairway.results.tables import (
-        LOSS_SCHEMA,
-        QUEUE_SCHEMA,
-        TCP_INFO_SCHEMA,
-        read_parquet,
-        read_series,
-    )
+    from fairway.results import tables
 
     path = Path(directory)
     if not path.is_dir():
@@ -126,18 +122,25 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = read_manifest(path)
-    tcp_info, captures, losses = path / TCP_INFO, path / CAPTURES, path / LOSSES
+    captures = path / CAPTURES
     backend = manifest["backend"]
     kind = (kinds or {}).get(backend, Run)
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {}), **kind.SHAPE}
     return kind(
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", shape),
-        series=read_series(path / "series.parquet"),
-        queues=read_parquet(path / "queues.parquet", QUEUE_SCHEMA),
+        series=tables.read_series(path / "series.parquet"),
+        queues=tables.read_parquet(path / "queues.parquet", tables.QUEUE_SCHEMA),
         version=manifest["version"],
-        tcp_info=(lambda: read_parquet(tcp_info, TCP_INFO_SCHEMA)) if tcp_info.is_file() else None,
+        tcp_info=_later(path / TCP_INFO, tables.TCP_INFO_SCHEMA),
         captures=captures if captures.is_dir() else None,
-        losses=(lambda: read_parquet(losses, LOSS_SCHEMA)) if losses.is_file() else None,
+        losses=_later(path / LOSSES, tables.LOSS_SCHEMA),
         **kind.own_tables(path),
     )
+
+
+def _later(file: Path, schema: Mapping[str, Any]) -> Callable[[], pl.DataFrame] | None:
+    """What reads a table when it is asked for; None where a run has none."""
+    from fairway.results.tables import read_parquet
+
+    return functools.partial(read_parquet, file, schema) if file.is_file() else None

@@ -71,10 +71,13 @@ def carry_out(order: Order) -> PackedRun:
 
     backend = backends.backend(order.backend)
     if (_core.version(), backend.engine()) != (order.version, order.engine):
+        from distributed import get_worker
+
         raise InputError(
-            f"--dask: worker {_name()} has another Fairway (version {_core.version()}, program "
-            f"{backend.engine()[:12]}) than this command (version {order.version}, program "
-            f"{order.engine[:12]}): its results would not be the same; install the same build there"
+            f"--dask: worker {get_worker().address} has another Fairway (version "
+            f"{_core.version()}, program {backend.engine()[:12]}) than this command (version "
+            f"{order.version}, program {order.engine[:12]}): its results would not be the same; "
+            "install the same build there"
         )
     try:
         run = backend.run(order.experiment)
@@ -85,12 +88,6 @@ def carry_out(order: Order) -> PackedRun:
     packed = pack(run, order.engine, whole=order.whole)
     files = {**packed.files, **(run.capture_files() if order.whole else {})}
     return PackedRun(packed.summary, files)
-
-
-def _name() -> str:
-    from distributed import get_worker
-
-    return str(get_worker().address)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairway import _core
 from fairway.algorithm import Algorithms
@@ -24,9 +24,6 @@ from fairway.ground import digest
 from fairway.model.beside import beside
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 #: Bytes that one sample of a flow and of a queue take at least (`crates/guest/src/record.rs`, with
 #: the `struct tcp_info` of Linux 6.1).

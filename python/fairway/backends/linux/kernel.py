@@ -74,18 +74,16 @@ def described(directory: Path) -> Kernel | None:
     path = directory / EXECUTABLE
     try:
         plain = json.loads((directory / DESCRIPTION).read_text("utf-8"))
+        names = ("release", "digest", "source", "built", "compiler")
+        texts: dict[str, Any] = {name: str(plain[name]) for name in names}
         kernel = Kernel(
             path=path,
-            release=str(plain["release"]),
             virtual_time=bool(plain["virtual_time"]),
             repeatable=bool(plain["repeatable"]),
             modules=tuple(map(str, plain["modules"])),
-            digest=str(plain["digest"]),
-            source=str(plain["source"]),
-            built=str(plain["built"]),
-            compiler=str(plain["compiler"]),
             build_s=float(plain["build_s"]),
             warnings=tuple(map(str, plain["warnings"])),
+            **texts,
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -16,7 +16,7 @@ from fairway import _core
 from fairway.capture.analysis.flows import flows, largest
 from fairway.capture.analysis.result import Analysis
 from fairway.errors import InputError, Interrupted, writing
-from fairway.ground.progress import Silent, State, reporter
+from fairway.ground.progress import State, reporter
 from fairway.ground.quantities import seconds
 
 #: What stands for standard input.
@@ -25,8 +25,8 @@ STANDARD_INPUT = "-"
 _TICK_S = 0.1
 
 
-def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.AnalysisData:
-    """Analyse a capture."""
+def read(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
+    """Analyse a capture, and show how far it is."""
     control = _core.Control()
     found: list[_core.AnalysisData] = []
     failed: list[BaseException] = []
@@ -41,9 +41,10 @@ def read(path: str, options: Mapping[str, Any], progress: Silent) -> _core.Analy
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_TICK_S)
-            progress.update(State(under_way=control.fraction))
+        with reporter(label, quiet=quiet, single=True) as progress:
+            while thread.is_alive():
+                thread.join(_TICK_S)
+                progress.update(State(under_way=control.fraction))
     except KeyboardInterrupt:
         control.cancel()
         thread.join(_TICK_S)
@@ -110,10 +111,9 @@ def analyze(
     name = "standard input" if is_pipe else Path(source).name
     if not detail:
         options = {"name": name, "identify": identify}
-        return _without_detail(name, _once(source, options, name, quiet))
+        return Analysis(name, json.loads(read(source, options, name, quiet).report))
     with twice(source) as again:
-        data = _once(again, {"name": name}, name, quiet)
-        first = _without_detail(name, data)
+        first = Analysis(name, json.loads(read(again, {"name": name}, name, quiet).report))
         if connection is None:
             chosen = [one["id"] for one in largest(first.connections, top)]
         else:
@@ -129,16 +129,7 @@ def analyze(
             "until_ns": None if end_s is None else began_ns + round(end_s * 1e9),
             "most_rows": MOST_ROWS,
         }
-        return _with_detail(name, _once(again, options, f"{name}, closer", quiet))
-
-
-def _once(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
-    with reporter(label, quiet=quiet, single=True) as progress:
-        return read(path, options, progress)
-
-
-def _without_detail(name: str, data: _core.AnalysisData) -> Analysis:
-    return Analysis(name, json.loads(data.report))
+        return _with_detail(name, read(again, options, f"{name}, closer", quiet))
 
 
 def _with_detail(name: str, data: _core.AnalysisData) -> Analysis:

@@ -19,7 +19,6 @@ from fairway.capture.replay.path import Found, Transfer, experiment_text
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
 from fairway.ground import store, text
-from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_report
 from fairway.plot.page import Table
 from fairway.results.run import Run
@@ -108,11 +107,11 @@ def fit(
     source = str(capture)
     name = "standard input" if source == STANDARD_INPUT else Path(source).name
     with twice(source) as again:
-        found = json.loads(_read(again, {"name": name}, name, quiet).report)
+        found = json.loads(read(again, {"name": name}, name, quiet).report)
         chosen, others = _choose(found["connections"], connection, name)
         wanted = {"name": name, "fit": chosen, "overhead_bytes": overhead_bytes, "identify": True,
                   "follow": [chosen]}  # fmt: skip
-        closer = _read(again, wanted, f"{name}, closer", quiet)
+        closer = read(again, wanted, f"{name}, closer", quiet)
     found = json.loads(closer.report)
     only = next(one for one in found["connections"] if one["id"] == chosen)
     direction = max(only["directions"], key=lambda one: one["unique_bytes"])
@@ -175,11 +174,6 @@ def _mean_rtt_s(run: Run, until_s: float | None) -> float | None:
         series = series.filter(series["t_s"] <= until_s)
     mean = series["srtt_s"].mean()
     return float(mean) if isinstance(mean, float) else None
-
-
-def _read(path: str, options: Mapping[str, Any], label: str, quiet: bool) -> _core.AnalysisData:
-    with reporter(label, quiet=quiet, single=True) as progress:
-        return read(path, options, progress)
 
 
 def _series(data: _core.AnalysisData, index: int, first_s: float) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from fairway.host.advice import buffers, interface, sending
@@ -42,7 +42,7 @@ class Advice:
             "path": self.path.to_json(),
             "limited": self.limited,
             "streams_without_changes": self.streams,
-            "statements": [statement.to_json() for statement in self.statements],
+            "statements": [asdict(statement) for statement in self.statements],
             "sysctl": [change.to_json() for change in self.changes],
             "other_side": list(self.other_side),
         }

@@ -22,10 +22,6 @@ class Statement:
     kind: Kind
     text: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Change:
