@@ -5,14 +5,15 @@ use fairway_units::{Duration, Time};
 use crate::quick_ack::QuickAck;
 use crate::{DelayedAck, Stack};
 
-/// When data in order is acknowledged.
+/// Policy for data in order.
 #[derive(Clone, Debug)]
 pub(crate) enum AckPolicy {
-    /// At once.
+    /// Acknowledge at once.
     Off,
-    /// For every N segments, or after a timeout (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2: N = 2).
+    /// Every N segments, or after a timeout (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2: N =
+    /// 2).
     Counted(Counted),
-    /// As on Linux.
+    /// As in Linux.
     Linux(QuickAck),
 }
 
@@ -55,7 +56,7 @@ impl AckPolicy {
         }
     }
 
-    /// An acknowledgement left.
+    /// An acknowledgement was sent.
     pub(crate) fn sent(&mut self) {
         match self {
             AckPolicy::Off => {}
@@ -64,7 +65,7 @@ impl AckPolicy {
         }
     }
 
-    /// Linux's state, with that policy.
+    /// Linux's state, if that is the policy.
     pub(crate) fn linux(&mut self) -> Option<&mut QuickAck> {
         match self {
             AckPolicy::Linux(policy) => Some(policy),
@@ -73,24 +74,24 @@ impl AckPolicy {
     }
 }
 
-/// For every N bytes, or after a timeout.
+/// Every N bytes, or after a timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     timeout: Duration,
-    /// Whether the timeout ends at a multiple of it on the clock.
+    /// Whether the timeout ends at a multiple of its length on the clock.
     heartbeat: bool,
-    /// Whether the next leaves at once.
+    /// Whether the next segment is acknowledged at once.
     at_once: bool,
-    /// Bytes that are acknowledged at once.
+    /// Bytes that trigger an acknowledgement.
     enough: u64,
-    /// Bytes that each segment counts for, instead of its size.
+    /// Bytes counted for each segment, instead of its size.
     each: Option<u64>,
     unacknowledged: u64,
     deadline: Time,
 }
 
 impl Counted {
-    /// `bytes` came in order. Returns whether to acknowledge now.
+    /// `bytes` arrived in order. Returns whether to acknowledge now.
     pub(crate) fn data(&mut self, bytes: u64, now: Time) -> bool {
         self.unacknowledged += self.each.unwrap_or(bytes);
         if self.unacknowledged >= self.enough || std::mem::take(&mut self.at_once) {

@@ -1,26 +1,26 @@
-//! Size and deferral of bursts, as Linux 6.1 hands them to its device
-//! (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`), or as it did before 3.12.
+//! Size and deferral of TSO bursts, as in Linux 6.1 (`net/ipv4/tcp_output.c`, `tcp_tso_autosize`,
+//! `tcp_tso_should_defer`) or before 3.12.
 
 use fairway_units::{Duration, Time};
 
 use crate::memory::MAX_TCP_HEADER;
 
-/// A burst is a 1024th of a second of the pacing rate (`net/core/sock.c`, `sk_pacing_shift`).
+/// A burst is 1/1024 s of the pacing rate (`net/core/sock.c`, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 /// Largest buffer in bytes: 64 KiB less the room for headers
 /// (`include/linux/netdevice.h`, `GSO_LEGACY_MAX_SIZE`; `net/ipv4/tcp_output.c`, `tcp_tso_autosize`).
 pub const MAX_BUFFER_BYTES: u64 = 65_536 - 1 - MAX_TCP_HEADER;
-/// On short paths a full buffer more, halved for every 512 us of the smallest round-trip time
-/// (`net.ipv4.tcp_tso_rtt_log`), as long as there is anything to halve.
+/// On short paths a full buffer is added, halved for every 512 us of the minimum RTT
+/// (`net.ipv4.tcp_tso_rtt_log`).
 const RTT_SHIFT: u32 = 9;
 const MAX_HALVINGS: u64 = 32;
 /// Minimum segments of a burst (`net.ipv4.tcp_min_tso_segs`).
 const MIN_SEGMENTS: u64 = 2;
-/// Divisor of the window that gives a burst worth sending (`net.ipv4.tcp_tso_win_divisor`).
+/// A burst of the window divided by this is not deferred (`net.ipv4.tcp_tso_win_divisor`).
 const WINDOW_DIVISOR: u64 = 3;
-/// Largest burst of a device in bytes (2.6.27 `net/core/dev.c`, `GSO_MAX_SIZE`).
+/// Largest burst of a device, in bytes (2.6.27 `net/core/dev.c`, `GSO_MAX_SIZE`).
 pub const MAX_DEVICE_BYTES: u64 = 65_536;
-/// Longest wait for more room (`tcp_tso_should_defer`).
+/// Longest deferral (`tcp_tso_should_defer`).
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Inputs of the decision about the next burst; sizes in segments.
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 pub struct Allowance {
     /// Payload of a segment.
     pub mss: u64,
-    /// In the network.
+    /// Segments in flight.
     pub in_flight: u64,
     /// Congestion window.
     pub cwnd: u64,
@@ -44,9 +44,9 @@ pub struct Allowance {
     pub srtt: Option<Duration>,
     /// Smallest round-trip time.
     pub min_rtt: Option<Duration>,
-    /// When the oldest outstanding segment left; none if nothing is outstanding.
+    /// When the oldest outstanding segment was sent; none if nothing is outstanding.
     pub oldest_sent_at: Option<Time>,
-    /// When the last segment left.
+    /// When the last segment was sent.
     pub last_sent_at: Time,
     /// Whether bursts are not deferred, as in recovery.
     pub waits_for_nothing: bool,
@@ -77,7 +77,7 @@ pub enum Burst {
     Send(u64),
     /// Nothing: the windows are full.
     Full,
-    /// Wait for the next acknowledgement to make room.
+    /// Wait for the next acknowledgement to open the window.
     Wait {
         /// Whether the congestion window is the limit.
         by_cwnd: bool,
@@ -103,7 +103,7 @@ fn most(mss: u64) -> u64 {
     (MAX_BUFFER_BYTES / mss).max(MIN_SEGMENTS)
 }
 
-/// Decide about a buffer of `buffer` segments.
+/// Decide on a buffer of `buffer` segments.
 pub fn next(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
     if allowance.in_flight >= allowance.cwnd
         || allowance.window_room == 0
@@ -148,14 +148,14 @@ fn defers(allowance: &Allowance, cwnd_room: u64, largest: u64, buffer: u64, now:
     oldest + srtt <= now + soon
 }
 
-/// Whether a burst is large enough for the window. The kernel divides bytes: a third of four segments
-/// exceeds one.
+/// Whether a burst is a large enough share of the window to be sent. The kernel divides bytes: a
+/// third of four segments exceeds one.
 fn is_share_of_window(allowance: &Allowance, segments: u64) -> bool {
     segments * WINDOW_DIVISOR >= allowance.window.min(allowance.cwnd)
 }
 
-/// The same before Linux 3.12: defer for a third of the window or a device's largest burst, while
-/// acknowledgements come close together.
+/// [`defers`] before Linux 3.12: wait for a third of the window or a device's largest burst, while
+/// acknowledgements arrive in quick succession.
 fn defers_for_device(allowance: &Allowance, cwnd_room: u64, largest: u64, now: Time) -> bool {
     let may_leave = cwnd_room.min(allowance.window_room);
     let waited = match allowance.size {
@@ -200,18 +200,18 @@ mod tests {
 
     #[test]
     fn a_burst_is_a_millisecond_of_the_pacing_rate() {
-        // 14,500,000 / 1024 = 14,160 bytes, 9.8 segments; at 10 Mbit/s the least.
+        // 14,500,000 / 1024 = 14,160 bytes, 9.8 segments; at 10 Mbit/s the minimum.
         assert_eq!(size(&allowance(0)), 9);
         let slow = Allowance { size: paced(1_450_000), ..allowance(0) };
         assert_eq!(size(&slow), 2);
-        // On a path of 0.6 ms, half of a buffer more.
+        // On a path of 0.6 ms, half a buffer is added.
         let near = Allowance { min_rtt: Some(Duration::from_micros(600)), ..slow };
         assert_eq!(size(&near), (1_450_000 / 1024 + 65_215 / 2) / 1448);
     }
 
     #[test]
     fn small_room_waits_for_the_next_acknowledgement() {
-        // Room of 2, 4, 6, 7 waits, and 9 leaves at once.
+        // Room for 2, 4, 6 or 7 segments waits; 9 are sent at once.
         for held in [2, 4, 6, 7] {
             assert_eq!(next(&allowance(340 - held), 45, at(41_000)), Burst::Wait { by_cwnd: true });
         }
@@ -220,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_long_or_for_nothing() {
+    fn a_burst_is_sent_if_waiting_is_long_or_useless() {
         let little = allowance(338);
-        // A millisecond since the last segment; no acknowledgement due; a repair; one segment.
+        // A millisecond since the last segment; no acknowledgement due; recovery; one segment.
         assert_eq!(next(&little, 45, at(41_901)), Burst::Send(2));
         let young = Allowance { oldest_sent_at: Some(at(5_000)), ..little };
         assert_eq!(next(&young, 45, at(41_000)), Burst::Send(2));
@@ -231,14 +231,14 @@ mod tests {
             Burst::Send(2)
         );
         assert_eq!(next(&little, 1, at(41_000)), Burst::Send(1));
-        // Room for a third of a small window is worth sending.
+        // A third of a small window is sent.
         let small = Allowance { cwnd: 6, in_flight: 4, ..little };
         assert_eq!(next(&small, 45, at(41_000)), Burst::Send(2));
     }
 
     #[test]
     fn a_third_of_the_window_is_not_rounded_down_to_whole_segments() {
-        // 14 · 1448 / 3 = 6757 bytes: four segments, 5792, wait; five, 7240, leave.
+        // 14 · 1448 / 3 = 6757 bytes: four segments, 5792, wait; five, 7240, are sent.
         let device = Size::Device { tick: Duration::from_millis(4), deferred_at: None };
         for size in [paced(14_500_000), device] {
             let window = |cwnd, in_flight| {
@@ -282,7 +282,7 @@ mod tests {
         let small = Allowance { cwnd: 30, in_flight: 21, ..allowance(0, None) };
         assert_eq!(next(&small, 45, at(41_000)), Burst::Wait { by_cwnd: true });
         assert_eq!(next(&Allowance { in_flight: 20, ..small }, 45, at(41_000)), Burst::Send(10));
-        // Put off 8 ms ago, two ticks; or nothing is on its way; or something is wrong.
+        // Deferred 8 ms ago, two ticks; or nothing in flight; or in recovery.
         assert_eq!(next(&allowance(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
         assert_eq!(
             next(&allowance(2, Some(33_001)), 45, at(41_000)),

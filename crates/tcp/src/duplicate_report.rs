@@ -2,7 +2,7 @@
 
 use crate::ranges::Range;
 
-/// The duplicate that the next acknowledgement reports.
+/// The D-SACK of the next acknowledgement.
 #[derive(Clone, Debug)]
 pub(crate) struct DuplicateReport {
     enabled: bool,
@@ -10,7 +10,7 @@ pub(crate) struct DuplicateReport {
 }
 
 impl DuplicateReport {
-    /// No duplicates yet; none is ever reported unless `enabled`.
+    /// No duplicates yet; reports only if `enabled`.
     pub(crate) fn new(enabled: bool) -> Self {
         DuplicateReport { enabled, range: None }
     }
@@ -40,7 +40,7 @@ impl DuplicateReport {
         self.range
     }
 
-    /// An acknowledgement left.
+    /// An acknowledgement was sent.
     pub(crate) fn sent(&mut self) {
         self.range = None;
     }
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stretch_is_reported_once() {
+    fn one_contiguous_range_is_reported_once() {
         let mut report = DuplicateReport::new(true);
         report.extend(r(500, 1000));
         report.extend(r(1000, 1500));

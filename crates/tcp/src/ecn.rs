@@ -1,4 +1,4 @@
-//! Congestion marks at one end: whether they are in use, what its packets carry, what it echoes.
+//! ECN at one end of a connection: negotiation, codepoints of sent packets, and feedback.
 
 pub mod ace;
 
@@ -7,57 +7,58 @@ use fairway_cc::EcnFeedback;
 use crate::segment::Flags;
 use ace::MarkCount;
 
-/// How marks are fed back: what an end asks for, and after the handshake what both agreed on.
+/// ECN feedback: requested, and after the handshake negotiated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnMode {
-    /// Nothing may be marked.
+    /// Not ECN-capable.
     Off,
-    /// An echo until the sender says that it has reduced its window (RFC 3168).
+    /// ECE until the sender confirms its reduction with CWR (RFC 3168).
     Classic,
-    /// A count of marked packets in every segment (accurate ECN, RFC 9768), without the option that
-    /// counts bytes (its section 3.2.3); one of the others with an end that does not know it.
+    /// A count of marked packets in every segment (accurate ECN, RFC 9768), without the
+    /// byte-counting option of its section 3.2.3. Falls back to the others with a peer that does
+    /// not support it.
     Accurate,
 }
 
 impl EcnMode {
-    /// How accurate feedback is called.
+    /// Name of accurate feedback.
     pub const ACCURATE: &'static str = "accurate";
 }
 
-/// Explicit congestion notification as one end knows it.
+/// State of ECN at one end.
 #[derive(Clone, Copy, Debug)]
 pub struct Ecn {
-    /// Offered; after the handshake, agreed on.
+    /// Requested, or after the handshake negotiated.
     mode: EcnMode,
-    /// The algorithm asked for an echo of each mark (RFC 8257).
+    /// Whether the algorithm asks for an echo of each mark (RFC 8257).
     each_mark: bool,
-    /// And for ECT(1) where marks are counted.
+    /// Whether it also asks for ECT(1) with accurate feedback.
     scalable: bool,
     echo: bool,
-    /// With accurate feedback, whether this end's packets may be marked.
+    /// With accurate feedback, whether this end's packets are ECN-capable.
     may_be_marked: bool,
-    /// What the peer's SYN, or answer to one, arrived as.
+    /// Codepoint of the peer's SYN or SYN-ACK on arrival.
     arrived_as: u8,
     marks: MarkCount,
 }
 
-/// What arriving data means for the echo of congestion.
+/// Effect of arriving data on the feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EchoChange {
-    /// Nothing new.
+    /// No change.
     None,
-    /// The echo of each mark has changed, which is to be told at once (RFC 8257 section 3.2).
+    /// The echo of each mark changed, to be acknowledged at once (RFC 8257 section 3.2).
     Changes,
-    /// The count of marks is to be told at once.
+    /// The count of marks changed, to be acknowledged at once.
     Counted,
-    /// The echo begins.
+    /// ECE begins.
     Begins,
-    /// The sender says that it has reduced its window.
+    /// The sender has reduced its window (CWR).
     SenderReduced,
 }
 
 impl Ecn {
-    /// Offered if the stack's `switch` or the algorithm says so.
+    /// State before the handshake; ECN is requested by the stack's `switch` or the algorithm.
     pub fn new(switch: EcnMode, feedback: EcnFeedback) -> Self {
         let each_mark = feedback.is_accurate();
         let scalable = feedback == EcnFeedback::Scalable;
@@ -66,37 +67,37 @@ impl Ecn {
         Ecn { mode, each_mark, scalable, echo: false, may_be_marked: true, arrived_as: 0, marks }
     }
 
-    /// What the other end's SYN asks for.
+    /// Process a SYN of the peer.
     pub fn answer(&mut self, syn: Flags) {
         self.arrived_as = ace::arrived_as(syn);
         self.mode = match self.mode {
             EcnMode::Accurate => ace::asked_for(syn),
-            // RFC 3168 section 6.1.1: ECE and CWR ask.
+            // RFC 3168 section 6.1.1: ECE and CWR request ECN.
             mode if syn.has(Flags::ECE) => mode,
             _ => EcnMode::Off,
         };
     }
 
-    /// What the other end's answer to this end's SYN agrees to.
+    /// Process the SYN-ACK of the peer.
     pub fn take_answer(&mut self, answer: Flags) {
         self.arrived_as = ace::arrived_as(answer);
         self.marks = MarkCount::new(answer.has(Flags::CE));
         self.mode = match self.mode {
             EcnMode::Accurate => ace::agreed_to(answer),
-            // RFC 3168 section 6.1.1: ECE agrees.
+            // RFC 3168 section 6.1.1: ECE accepts.
             mode if answer.has(Flags::ECE) => mode,
             _ => EcnMode::Off,
         };
     }
 
-    /// The acknowledgement alone of this end's answer came. What the sender counts from.
+    /// Process the final ACK of the handshake. Returns the sender's initial count of marks.
     pub fn end_handshake(&mut self, ack: Flags) -> u8 {
         let first = if self.counts() { ace::first_count(ack) } else { Some(ace::FIRST_COUNT) };
         self.may_be_marked = first.is_some();
         first.unwrap_or(ace::FIRST_COUNT)
     }
 
-    /// Whether marks are echoed as RFC 3168 or the algorithm has it.
+    /// Whether marks are echoed with ECE (RFC 3168, RFC 8257).
     pub fn echoes(&self) -> bool {
         self.mode == EcnMode::Classic
     }
@@ -106,19 +107,19 @@ impl Ecn {
         self.mode == EcnMode::Accurate
     }
 
-    /// The count of marks that a segment brings, if it is heeded.
+    /// The count of marks in a segment, if feedback is in use.
     pub fn count(&self, flags: Flags) -> Option<u8> {
         (self.counts() && self.may_be_marked).then(|| ace::field(flags))
     }
 
-    /// What says that a packet may be marked. Without a count of marks a sender cannot answer their
-    /// share well enough to use ECT(1) (RFC 9331 section 4.2).
+    /// ECN-capable codepoint. Without accurate feedback a sender cannot respond to the fraction of
+    /// marks as ECT(1) requires (RFC 9331 section 4.2).
     fn ect(&self) -> Flags {
         if self.scalable && self.counts() { Flags::ECT1 } else { Flags::ECT }
     }
 
-    /// For every segment: the echo or count, and if the algorithm asks for each mark that it may be
-    /// marked, which includes acknowledgements and retransmissions (Linux `tcp_ecn_send`).
+    /// Flags of every segment: the feedback, and ECT on acknowledgements and retransmissions too if
+    /// the algorithm asks for each mark (Linux `tcp_ecn_send`).
     pub fn flags(&mut self) -> Flags {
         if self.counts() {
             return self.marks.tell().with_if(self.each_mark && self.may_be_marked, self.ect());
@@ -128,12 +129,12 @@ impl Ecn {
             .with_if(self.echoes() && self.each_mark, Flags::ECT)
     }
 
-    /// The same before the last change of the echo of each mark.
+    /// [`Self::flags`] before the echo last changed.
     pub fn flags_before_change(&self) -> Flags {
         Ecn { echo: !self.echo, ..*self }.flags()
     }
 
-    /// For new data besides. RFC 3168 section 6.1.5: retransmissions may not be marked.
+    /// Additional flags of data. Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
     pub fn data_flags(&self, retransmission: bool, cwr: bool) -> Flags {
         let may_be_marked = self.mode != EcnMode::Off && self.may_be_marked;
         Flags::default()
@@ -141,7 +142,7 @@ impl Ecn {
             .with_if(may_be_marked && !retransmission, self.ect())
     }
 
-    /// For a SYN, or the `answer` to one (RFC 3168 section 6.1.1, RFC 9768 section 3.1).
+    /// Flags of a SYN, or of a SYN-ACK if `answer` (RFC 3168 section 6.1.1, RFC 9768 section 3.1).
     pub fn handshake_flags(&self, answer: bool) -> Flags {
         match (self.mode, answer) {
             (EcnMode::Off, _) => Flags::default(),
@@ -153,12 +154,12 @@ impl Ecn {
         }
     }
 
-    /// For the acknowledgement of an answer.
+    /// Flags of the final ACK of the handshake.
     pub fn end_of_handshake_flags(&mut self) -> Flags {
         if self.counts() { ace::flags(self.arrived_as) } else { self.flags() }
     }
 
-    /// Data arrived; what that means for its acknowledgement.
+    /// Process arriving data.
     pub fn receive(&mut self, flags: Flags) -> EchoChange {
         let marked = flags.has(Flags::CE);
         match self.mode {
@@ -174,7 +175,7 @@ impl Ecn {
             self.echo = marked;
             return if before == marked { EchoChange::None } else { EchoChange::Changes };
         }
-        // RFC 3168 section 6.1.3: until the peer says that it reduced.
+        // RFC 3168 section 6.1.3: ECE until CWR.
         if flags.has(Flags::CWR) {
             self.echo = false;
         }
@@ -186,8 +187,8 @@ impl Ecn {
         }
     }
 
-    /// A segment without data arrived, while data waits to be acknowledged or none does. Whether its
-    /// mark is told at once.
+    /// Process a segment without data; `data_waits`: unacknowledged data waits. Returns whether its
+    /// mark must be reported at once.
     pub fn receive_control(&mut self, flags: Flags, data_waits: bool) -> bool {
         self.counts() && self.marks.receive(flags.has(Flags::CE), false, data_waits)
     }

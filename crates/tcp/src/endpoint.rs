@@ -34,7 +34,7 @@ const OUTDATED_INTERVAL: Duration = Duration::from_millis(500);
 pub enum Role {
     /// Sends the SYN.
     Active,
-    /// Waits for it.
+    /// Waits for a SYN.
     Passive,
 }
 
@@ -42,13 +42,13 @@ pub enum Role {
 /// [`Endpoint::is_closed`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing has happened.
+    /// Not yet opened.
     Closed,
     /// A SYN was sent.
     SynSent,
     /// Waits for a SYN.
     Listen,
-    /// A SYN was answered.
+    /// A SYN was answered with a SYN-ACK.
     SynReceived,
     /// Data may flow.
     Established,
@@ -87,7 +87,7 @@ pub enum Transmit {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Urgent {
     Nothing,
-    /// A SYN or the answer to one.
+    /// A SYN or SYN-ACK.
     Handshake,
     /// The acknowledgement of the SYN-ACK, without data.
     EndOfHandshake,
@@ -288,7 +288,7 @@ impl Endpoint {
         }
     }
 
-    /// A SYN or SYN-ACK came again on an established connection.
+    /// A SYN or SYN-ACK was repeated on an established connection.
     fn acknowledge_syn(&mut self) {
         if self.role == Role::Active && self.ecn.counts() {
             self.urgent = Urgent::EndOfHandshake;
@@ -297,7 +297,7 @@ impl Endpoint {
         }
     }
 
-    /// A timer may have expired.
+    /// Handle the timers that have expired.
     pub fn handle_timeout(&mut self, now: Time) {
         if now >= self.handshake_deadline {
             self.retry_handshake(now);
@@ -317,8 +317,7 @@ impl Endpoint {
         (self.transmit_into(&mut segment, now) != Transmit::Nothing).then_some(segment)
     }
 
-    /// As [`Self::poll_transmit`], but writes the segment in place: copying one takes longer than making
-    /// one.
+    /// [`Self::poll_transmit`] in place: copying a segment takes longer than building it.
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
         if self.urgent != Urgent::Nothing {
             self.transmit_urgent(segment, now);
@@ -347,7 +346,7 @@ impl Endpoint {
             self.receiver.data_sent(now);
             Transmit::Segment
         } else if self.sends && !is_acknowledged_first && self.sender.takes_window_probe(now) {
-            // An old sequence number, so that the peer answers (Linux `tcp_xmit_probe_skb`).
+            // An old sequence number makes the peer answer (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();
             self.acknowledge_without_data(segment, now);
             segment.seq = SeqNr(segment.seq.0.wrapping_sub(1));
@@ -382,7 +381,7 @@ impl Endpoint {
         }
     }
 
-    /// When [`Self::handle_timeout`] has to be called at the latest.
+    /// When [`Self::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> Time {
         let resend = if self.sends { self.sender.deadline() } else { Time::NEVER };
         self.handshake_deadline.min(resend).min(self.receiver.ack_deadline())
@@ -499,8 +498,8 @@ impl Endpoint {
         segment.ack.offset(self.isn, sent).is_some_and(|ack| ack > sent)
     }
 
-    /// Answer an acknowledgement from below the window: a window probe, or a late segment (RFC 9293
-    /// section 3.10.7.4). Linux limits the rate, as the two ends may answer each other
+    /// Answer an acknowledgement below the window, of a window probe or a delayed segment (RFC 9293
+    /// section 3.10.7.4). Linux limits the rate, as two ends could answer each other forever
     /// (`tcp_oow_rate_limited`).
     #[inline(never)]
     fn answer_outdated(&mut self, now: Time) {
@@ -512,8 +511,9 @@ impl Endpoint {
         self.receiver.acknowledge_now();
     }
 
-    /// RFC 7323 section 4.3: echo the segment that covers the last acknowledgement, with or without
-    /// data, and none below the window (section 5.3, R2).
+    /// Update the timestamp to echo: from a segment that covers the last acknowledgement sent (RFC
+    /// 7323 section 4.3), with or without data, and not from one below the window (section 5.3,
+    /// R2).
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
@@ -554,8 +554,8 @@ impl Endpoint {
         self.receiver.receive(&Arrival { range, fin, push, echo }, now);
     }
 
-    /// Whether PAWS rejects a segment (RFC 7323 section 5): it is older than an acknowledged one by more
-    /// than a tick, Linux's slack (`TCP_PAWS_WINDOW`). Reordering can cause this.
+    /// Whether PAWS rejects a segment (RFC 7323 section 5) as older than an acknowledged one by
+    /// more than a tick, Linux's slack (`TCP_PAWS_WINDOW`). Reordering can cause this.
     #[inline(always)]
     pub fn refuses_as_old(&self, segment: &Segment) -> bool {
         let behind = self.ts_recent.wrapping_sub(segment.ts_value) as i32;
@@ -566,7 +566,8 @@ impl Endpoint {
         match self.ecn.receive(flags) {
             EchoChange::None => {}
             EchoChange::Changes => {
-                // Two acknowledgements give each byte its own echo (Linux `dctcp_ece_ack_update`).
+                // Two acknowledgements, so that each byte gets its own echo (Linux
+                // `dctcp_ece_ack_update`).
                 if self.receiver.ack_is_delayed() {
                     self.urgent = Urgent::OldEcho(self.receiver.rcv_nxt());
                 }

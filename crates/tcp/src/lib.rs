@@ -1,7 +1,7 @@
 //! A sans-I/O TCP endpoint: segments and timer expiries go in, segments and a deadline come out.
 //!
-//! One stack for everything; a [`Preset`] is a table of switches that makes it behave like a
-//! particular one. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
+//! There is one stack; a [`Preset`] is a table of switches that makes it behave like a particular
+//! implementation. Sequence numbers are 32 bits on the wire and 64-bit stream offsets inside.
 
 mod ack_compression;
 mod ack_policy;

@@ -1,15 +1,15 @@
-//! Pacing: segments leave no faster than at the algorithm's rate.
+//! Pacing: segments are sent no faster than at the algorithm's rate.
 //!
-//! As Linux 6.1 without a pacing queue (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send` and
-//! `tcp_pacing_check`): only payload counts, the first segments are free, and a late sender catches up
-//! by half a segment's time at most.
+//! As in Linux 6.1 without a pacing qdisc (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send` and
+//! `tcp_pacing_check`): only payload counts, the first segments are not paced, and a late sender
+//! catches up by at most half the time of a segment.
 
 use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
 
 /// Segments that a connection sends unpaced at its start.
 const FREE_SEGMENTS: u64 = 10;
 
-/// When the next segment may leave. Without a rate that is always.
+/// When the next segment may be sent; without a rate, always.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     next_departure: Time,
@@ -18,12 +18,12 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Nothing sent yet.
+    /// A pacer before the first segment.
     pub fn new() -> Self {
         Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER }
     }
 
-    /// Whether a segment may leave now. If not, sets the deadline.
+    /// Whether a segment may be sent now. If not, sets the deadline.
     pub fn allows(&mut self, now: Time) -> bool {
         let allowed = now >= self.next_departure;
         if !allowed {
@@ -49,12 +49,12 @@ impl Pacer {
         self.next_departure.since(now)
     }
 
-    /// The connection's `count`th segment leaves with `payload` bytes at `rate`.
+    /// The connection's `count`th segment, of `payload` bytes, is sent at `rate`.
     pub fn sent(&mut self, payload: u64, rate: Rate, count: u64, now: Time) {
         let late = now.since(self.next_departure);
         self.next_departure = self.next_departure.max(now);
         self.wake_at = Time::NEVER;
-        // As in Linux, a rate of zero is none.
+        // As in Linux, a rate of zero means no pacing.
         if count >= FREE_SEGMENTS && rate.as_bps() > 0 {
             let nanos = payload.saturating_mul(8 * NANOS_PER_SEC) / rate.as_bps();
             let made_up = late.as_nanos().min(nanos / 2);
@@ -74,7 +74,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// When the next segment may leave, after each departure of 1000 bytes at these times.
+    /// When the next segment may be sent after each departure of 1000 bytes.
     fn next(departures: &[u64], already_sent: u64) -> Vec<u64> {
         let mut pacer = Pacer::new();
         let mut count = already_sent;
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn ten_segments_are_free_and_the_rest_have_their_time_each() {
-        // The tenth is the first to be counted; it was not late, as the ninth left just before.
+    fn the_first_ten_segments_are_not_paced() {
+        // The tenth is the first to be counted; it is not late, as the ninth was sent just before.
         assert_eq!(next(&[5; 10], 0), [5, 5, 5, 5, 5, 5, 5, 5, 5, 13]);
         assert_eq!(next(&[5; 10][..3], 0), [5, 5, 5]);
     }
 
     #[test]
-    fn lateness_is_made_up_for_by_no_more_than_half_a_segment() {
+    fn a_late_sender_catches_up_by_at_most_half_a_segment() {
         // Due at 0 and sent at 100: 4 ms of 8 are left. Due at 104 and sent then: 112. Due then
         // and sent 3 late: 115 + 8 − 3.
         assert_eq!(next(&[100, 104, 115], 20), [104, 112, 120]);

@@ -1,5 +1,4 @@
-//! A set of disjoint byte ranges, ascending: what arrived out of order, what was acknowledged
-//! selectively.
+//! A set of disjoint byte ranges, such as out-of-order data or SACKed data.
 
 use std::collections::VecDeque;
 
@@ -8,7 +7,7 @@ use std::collections::VecDeque;
 pub struct Range {
     /// First offset inside.
     pub start: u64,
-    /// First offset behind.
+    /// First offset after it.
     pub end: u64,
 }
 
@@ -26,7 +25,7 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    /// Whether nothing is inside.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -46,16 +45,16 @@ impl RangeSet {
         self.ranges.iter().rev().copied()
     }
 
-    /// Whether the whole of `range` is inside.
+    /// Whether the set covers all of `range`.
     pub fn covers(&self, range: Range) -> bool {
         let at = self.ranges.partition_point(|r| r.end < range.end);
         self.ranges.get(at).is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
-    /// Add `range`; calls `gap` for each part that was not inside before, ascending, and
-    /// returns the range it is now part of. Costs a search and what is new.
+    /// Add `range`, calling `gap` for each new part in ascending order. Returns the range that now
+    /// contains it. Costs a search and time in proportion to the new parts.
     pub fn insert(&mut self, range: Range, mut gap: impl FnMut(Range)) -> Range {
-        // First range that touches or lies behind the start.
+        // First range that touches the start or is above it.
         let from = self.ranges.partition_point(|r| r.end < range.start);
         let mut merged = range;
         let mut uncovered = range.start;
@@ -86,7 +85,7 @@ impl RangeSet {
         merged
     }
 
-    /// Forget everything below `offset`.
+    /// Remove everything below `offset`.
     pub fn remove_below(&mut self, offset: u64) {
         while let Some(first) = self.ranges.front_mut() {
             if first.end > offset {
@@ -97,7 +96,7 @@ impl RangeSet {
         }
     }
 
-    /// Forget everything.
+    /// Remove everything.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }

@@ -23,18 +23,18 @@ pub struct Arrival {
     pub fin: bool,
     /// Whether it carries PSH.
     pub push: bool,
-    /// The echo of this end's clock, and its age in milliseconds.
+    /// The echoed timestamp, and its age in milliseconds.
     pub echo: Option<(u32, u32)>,
 }
 
-/// Whether an acknowledgement leaves now.
+/// Whether an acknowledgement must be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckDue {
     Nothing,
     Now,
-    /// It does, with its window already chosen.
+    /// Yes, with its window already chosen.
     Settled,
-    /// It does, followed by another with a larger window.
+    /// Yes, followed by another with a larger window.
     Twice,
 }
 
@@ -45,11 +45,11 @@ pub struct Receiver {
     mss: u64,
     acks: AckPolicy,
     due: AckDue,
-    /// Whether nothing has happened since the last acknowledgement left.
+    /// Whether nothing has happened since the last acknowledgement was sent.
     idle: bool,
     /// Whether acknowledgements or windows adapt to the connection, as on Linux.
     adapts: bool,
-    /// Whether it acknowledges as ns-3.29's does (`src/internet/model/tcp-rx-buffer.cc`,
+    /// Whether it acknowledges as ns-3.29 (`src/internet/model/tcp-rx-buffer.cc`,
     /// `tcp-socket-base.cc`).
     is_ns3: bool,
     /// Whether the last gap was closed after the FIN had arrived.
@@ -60,7 +60,7 @@ pub struct Receiver {
     /// Unread bytes; none if the application reads everything at once.
     unread: Option<u64>,
     out_of_order: RangeSet,
-    /// Its bytes.
+    /// Bytes in `out_of_order`.
     out_of_order_bytes: u64,
     window: ReceiveWindow,
     compression: Option<AckCompression>,
@@ -68,12 +68,12 @@ pub struct Receiver {
     max_sack_blocks: usize,
     /// Ranges to report, most recently changed first (RFC 2018 section 4).
     recent: Vec<Range>,
-    /// A range for the next acknowledgement but one.
+    /// A range to report only after the next acknowledgement.
     next_recent: Option<Range>,
 }
 
 impl Receiver {
-    /// Nothing received yet.
+    /// A receiver before the handshake.
     pub fn new(stack: &Stack) -> Self {
         let compression = stack.acks.ack_compression;
         Receiver {
@@ -133,7 +133,7 @@ impl Receiver {
         self.adapts
     }
 
-    /// Take the sending half's estimate of the path.
+    /// Take over the round-trip estimates of the sending half.
     pub(crate) fn observe_path(&mut self, srtt: Option<Duration>, rto: Duration) {
         if let Some(linux) = self.acks.linux() {
             linux.observe_path(srtt, rto);
@@ -179,12 +179,12 @@ impl Receiver {
         self.duplicate_bytes
     }
 
-    /// Whether the other side's FIN and everything before it has arrived.
+    /// Whether the peer's FIN and everything before it has arrived.
     pub fn is_finished(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.rcv_nxt > fin)
     }
 
-    /// First offset that the peer is not allowed to send.
+    /// First offset beyond the window offered.
     pub(crate) fn right_edge(&self) -> u64 {
         self.window.right_edge(self.rcv_nxt, self.mss)
     }
@@ -206,7 +206,7 @@ impl Receiver {
         self.is_finished()
     }
 
-    /// Data with an acknowledgement left this end.
+    /// This end sent data, with a piggybacked acknowledgement.
     pub(crate) fn data_sent(&mut self, now: Time) {
         if let Some(linux) = self.acks.linux() {
             linux.data_sent(now);
@@ -221,7 +221,7 @@ impl Receiver {
         }
     }
 
-    /// The sender has reduced its window, and may need every acknowledgement.
+    /// The sender has reduced its window (CWR), perhaps to one segment: acknowledge at once.
     pub(crate) fn sender_reduced(&mut self) {
         if let Some(linux) = self.acks.linux() {
             linux.hurry();
@@ -317,7 +317,7 @@ impl Receiver {
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
         self.is_fin_overtaken = !fin && self.is_finished();
         if self.adapts && self.unread.is_none() {
-            // Formerly out-of-order data is read at the same time, packet by packet.
+            // Data that had been out of order is read at the same time, packet by packet.
             self.window.read(range.end, now);
             self.acknowledge_reading();
         }
@@ -344,7 +344,7 @@ impl Receiver {
         }
     }
 
-    /// Move data behind the gap into order.
+    /// Move data after the filled gap into order.
     fn close_gap(&mut self) {
         while let Some(first) = self.out_of_order.first()
             && first.start <= self.rcv_nxt
@@ -379,7 +379,7 @@ impl Receiver {
 
     fn queue(&mut self, range: Range) -> Queued {
         let mut new_bytes = 0;
-        // The duplicate part: before the first gap that it fills, or up to the second.
+        // The duplicate part is before the first gap filled, or between the first and the second.
         let mut known = range;
         let merged = self.out_of_order.insert(range, |gap| {
             if new_bytes == 0 && gap.start == range.start {
@@ -397,7 +397,8 @@ impl Receiver {
         Queued { merged, new_bytes }
     }
 
-    /// Without SACK the window stays while data is missing, so that duplicates are recognised.
+    /// Update the window for a segment out of order. Without SACK it does not grow, so that the
+    /// sender recognises duplicate acknowledgements.
     fn take_out_of_order(&mut self, bytes: u64) {
         let rcv_mss = self.sender_mss();
         let grew = self.window.take_out_of_order(bytes, rcv_mss, self.max_sack_blocks > 0);

@@ -4,38 +4,37 @@ use fairway_units::Duration;
 
 use crate::preset::Rto;
 
-/// Stands for a round-trip time that nobody has measured. An `Option` here would be written in two
-/// halves at each sample and copied as a whole a moment later, which a processor cannot do before
-/// both halves have left for the cache: 2 % of a simulation's time.
+/// An RTT not yet measured. An `Option` would be written in two halves and soon copied as a whole,
+/// which stalls the processor until both halves reach the cache: 2 % of a simulation's time.
 const UNKNOWN: Duration = Duration::MAX;
 
-/// Smoothed round-trip time, its variation, and the timeout that follows from them.
+/// Smoothed RTT, its variation, and the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     policy: Rto,
     /// Or [`UNKNOWN`].
     srtt: Duration,
-    /// Four times the variation: what the timeout adds.
+    /// Four times the variation, the variance term of the timeout.
     variance: Duration,
     linux: LinuxVariance,
     ticks: Ticks,
     /// Or [`UNKNOWN`].
     min_rtt: Duration,
-    /// Timeouts in a row: each doubles the timeout (RFC 6298 rule 5.5).
+    /// Consecutive timeouts, each of which doubles the timeout (RFC 6298 rule 5.5).
     backoffs: u32,
 }
 
-/// What Linux keeps besides (`net/ipv4/tcp_input.c`, `tcp_rtt_estimator`), in microseconds.
+/// Linux's variance term (`net/ipv4/tcp_input.c`, `tcp_rtt_estimator`), in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct LinuxVariance {
     /// Eight times the smoothed round-trip time.
     srtt_8: u64,
     /// Four times the mean deviation.
     mdev_4: u64,
-    /// Largest deviation of this round trip, four times.
+    /// Four times the largest deviation of this round trip (`mdev_max_us`).
     largest: u64,
-    /// What the timeout adds: rises with the largest deviation at once and falls by a quarter of the way
-    /// once in a round trip.
+    /// Variance term (`rttvar_us`): rises to the largest deviation at once and falls a quarter of
+    /// the way once per round trip.
     variance: u64,
     /// The round trip is over when this offset is acknowledged.
     round_end: u64,
@@ -54,7 +53,7 @@ impl LinuxVariance {
         let quarter = self.mdev_4 / 4;
         if sample < srtt {
             self.srtt_8 -= deviation;
-            // A sudden fall is no variance: it counts an eighth of what it would.
+            // A decrease of the RTT by more than the deviation counts only an eighth.
             let rise = deviation.saturating_sub(quarter) / 8;
             let fall = quarter.saturating_sub(deviation);
             self.mdev_4 = self.mdev_4 + rise - fall;
@@ -76,7 +75,7 @@ impl LinuxVariance {
     }
 }
 
-/// What ns-2 keeps, in ticks (ns-2.35 `tcp/tcp.cc`, `rtt_update`; 4.3BSD).
+/// ns-2's averages, in ticks (ns-2.35 `tcp/tcp.cc`, `rtt_update`; 4.3BSD).
 #[derive(Clone, Copy, Debug, Default)]
 struct Ticks {
     /// Eight times the smoothed round-trip time.
@@ -95,7 +94,7 @@ impl Ticks {
 }
 
 impl RttEstimator {
-    /// No samples yet.
+    /// An estimator without samples.
     pub fn new(policy: Rto) -> Self {
         RttEstimator {
             policy,
@@ -118,8 +117,8 @@ impl RttEstimator {
         known(self.min_rtt)
     }
 
-    /// A round-trip time was measured on data sent once (Karn's rule is the caller's). Nothing else
-    /// ends the back-off (RFC 6298 section 5). `una` and `nxt` are the ends of what is outstanding.
+    /// Add a sample of data sent once (the caller applies Karn's rule), which ends the back-off
+    /// (RFC 6298 section 5). `una` and `nxt` are SND.UNA and SND.NXT.
     #[inline(always)]
     pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         self.backoffs = 0;
@@ -132,7 +131,7 @@ impl RttEstimator {
         }
     }
 
-    /// A round-trip time that may be the smallest.
+    /// Update the minimum RTT.
     pub fn sample_min(&mut self, rtt: Duration) {
         self.min_rtt = self.min_rtt.min(rtt);
     }
@@ -165,7 +164,7 @@ impl RttEstimator {
         self.variance = Duration::from_micros(self.linux.variance);
     }
 
-    /// The timeout is no longer doubled.
+    /// End the back-off.
     pub fn end_back_off(&mut self) {
         self.backoffs = 0;
     }
@@ -178,16 +177,16 @@ impl RttEstimator {
             Some(_) => self.ticks.update(sample),
         }
         self.srtt = Duration::from_nanos(self.ticks.srtt_8 * tick / 8);
-        // The timeout is a whole number of ticks: 8 · variance_4 + srtt_8, by 8.
+        // The timeout is a whole number of ticks: (8 · variance_4 + srtt_8) / 8.
         self.variance = Duration::from_nanos(self.ticks.variance_4 * tick);
     }
 
-    /// Wait at least this long before the first sample.
+    /// Raise the timeout before the first sample to at least `initial`.
     pub fn raise_initial(&mut self, initial: Duration) {
         self.policy.rto_initial = self.policy.rto_initial.max(initial);
     }
 
-    /// The timeout may not be below `min` from now on.
+    /// Set the lower bound of the timeout.
     pub fn bound_below(&mut self, min: Duration) {
         self.policy.rto_min = min;
     }
@@ -211,7 +210,7 @@ impl RttEstimator {
             Some(_) if p.rto_in_ticks => {
                 let tick = p.rto_granularity.as_nanos();
                 let whole = self.ticks.variance_4 + self.ticks.srtt_8 / 8;
-                // No less than two ticks (`rtt_timeout`).
+                // At least two ticks (`rtt_timeout`).
                 Duration::from_nanos(whole.max(2) * tick).max(p.rto_min)
             }
             Some(srtt) => (srtt + self.variance.max(p.rto_granularity)).max(p.rto_min),
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_remembers_the_largest_deviation_of_a_round_trip() {
+    fn linux_uses_the_largest_deviation_of_a_round_trip() {
         let mut e = RttEstimator::new(policy(200, true));
         let us = Duration::from_micros;
         // 50.06 ms: srtt 50.06, timeout 250.06 in whole ticks.
@@ -311,9 +310,9 @@ mod tests {
         // 455.06 ms: 400 more; four deviations 115.09 − 28.772 + 400 = 486.318, above 200.
         e.sample(us(455_060), 6, 20);
         assert_eq!((e.srtt(), e.linux.variance), (Some(us(105_060)), 486_318));
-        // Back at 105.06: no deviation. Beyond offset 10 the round trip ends, and its largest deviation
-        // was the present one. In the next the largest is 364.739 less a quarter, 273.555, and
-        // at its end the variance goes a quarter of the way down to it.
+        // Back at 105.06: no deviation. Beyond offset 10 the round trip ends, and its largest
+        // deviation is the current variance. In the next the largest is 364.739 less a quarter,
+        // 273.555, and at its end the variance falls a quarter of the way to it.
         e.sample(us(105_060), 11, 30);
         assert_eq!(e.linux.variance, 486_318);
         e.sample(us(105_060), 31, 40);

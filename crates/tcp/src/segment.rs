@@ -11,10 +11,10 @@ pub const IP_HEADER_BYTES: u32 = 20;
 pub const TCP_HEADER_BYTES: u32 = 20;
 /// Timestamp option with its padding (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
-/// Most SACK blocks that fit: four, or three beside timestamps (RFC 2018 section 3).
+/// Greatest number of SACK blocks: four, or three with timestamps (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
-/// Control bits and the like of a segment.
+/// Control bits, ECN codepoint and options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(u16);
 
@@ -29,27 +29,27 @@ impl Flags {
     pub const ECE: Flags = Flags(1 << 3);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(1 << 4);
-    /// IP: the packet may be marked (RFC 3168 ECT(0)).
+    /// IP: ECN-capable (RFC 3168 ECT(0)).
     pub const ECT: Flags = Flags(1 << 5);
-    /// IP: the packet was marked (RFC 3168 CE).
+    /// IP: marked (RFC 3168 CE).
     pub const CE: Flags = Flags(1 << 6);
-    /// The timestamp option is there.
+    /// Has the timestamp option.
     pub const TIMESTAMP: Flags = Flags(1 << 7);
-    /// SYN only: the SACK-permitted option is there.
+    /// SYN only: has the SACK-permitted option.
     pub const SACK_PERMITTED: Flags = Flags(1 << 8);
-    /// SYN only: the window scale option is there.
+    /// SYN only: has the window scale option.
     pub const WINDOW_SCALE: Flags = Flags(1 << 9);
-    /// Push: the sender has no more to send just now (RFC 9293 section 3.9.1.2).
+    /// Push: the sender has no more data for now (RFC 9293 section 3.9.1.2).
     pub const PSH: Flags = Flags(1 << 10);
     /// Accurate ECN (RFC 9768): with CWR and ECE, a counter of marks.
     pub const AE: Flags = Flags(1 << 11);
-    /// IP: the packet may be marked, and its sender answers the share of marks (RFC 9331 ECT(1)).
+    /// IP: ECN-capable, with a scalable response to marks (RFC 9331 ECT(1)).
     pub const ECT1: Flags = Flags(1 << 12);
-    /// Options lie side by side and are padded together, and a SYN has no MSS option, as in ns-3
-    /// (ns-3.29 `tcp-header.cc`, `AppendOption`).
+    /// Options are adjacent and padded together, and a SYN has no MSS option, as in ns-3 (ns-3.29
+    /// `tcp-header.cc`, `AppendOption`).
     pub const PACKED_OPTIONS: Flags = Flags(1 << 13);
 
-    /// Both sets together.
+    /// Union of both sets.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
@@ -79,12 +79,12 @@ pub struct SackBlock {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Segment {
-    /// When it was handed to the network, for one-way delay.
+    /// When it was handed to the network, for the one-way delay.
     pub sent_at: Time,
-    /// What the payload is: the stream offset of its first byte, kept apart from the header so
-    /// that delivery can be checked against it.
+    /// Stream offset of the first payload byte, separate from the header so that delivery can be
+    /// checked against it.
     pub payload_offset: u64,
-    /// Which connection of the run.
+    /// Number of the connection in the run.
     pub connection: u32,
     /// Sequence number.
     pub seq: SeqNr,
@@ -104,7 +104,7 @@ pub struct Segment {
     pub mss: u16,
     /// SYN only: window scale option.
     pub window_scale: u8,
-    /// How many of `sack` are used.
+    /// Number of blocks used in `sack`.
     pub sack_count: u8,
     /// Whether it travels from the connection's opener to the other end.
     pub forward: bool,
@@ -124,8 +124,8 @@ impl Segment {
         }
         let mut bytes = 0;
         if self.flags.has(Flags::SYN) {
-            // MSS 4; window scale 3 and one pad; SACK-permitted 2, which shares the timestamp
-            // option's padding if that is there and is padded itself if not.
+            // MSS 4; window scale 3 and one pad; SACK-permitted 2, which takes the padding of the
+            // timestamp option or is padded itself.
             bytes += 4;
             bytes += if self.flags.has(Flags::WINDOW_SCALE) { 4 } else { 0 };
             let alone = self.flags.has(Flags::SACK_PERMITTED) && !self.flags.has(Flags::TIMESTAMP);

@@ -1,21 +1,20 @@
 //! Sequence numbers: 32 bits on the wire, 64-bit stream offsets inside.
 //!
-//! Offset 0 is the first byte of data; the SYN stands before it and the FIN behind the last byte.
-//! Comparing and adding is done on offsets, which never wrap; wire numbers are only expanded to
-//! the offset nearest to what is expected.
+//! Offset 0 is the first byte of data; the SYN is before it and the FIN after the last byte. All
+//! arithmetic is on offsets, which never wrap; a number on the wire expands to the offset nearest
+//! to the expected one.
 
-/// A sequence or acknowledgement number as it stands in a header.
+/// A sequence or acknowledgement number in a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeqNr(pub u32);
 
 impl SeqNr {
-    /// The number of stream offset `offset` in a direction with this initial sequence number.
+    /// Sequence number of `offset` in a direction with this initial sequence number.
     pub fn of(isn: u32, offset: u64) -> Self {
         SeqNr(isn.wrapping_add(1).wrapping_add(offset as u32))
     }
 
-    /// The stream offset that this number stands for: the one within 2³¹ of `near`. None if that
-    /// would be before the first byte.
+    /// Stream offset of this number, within 2³¹ of `near`. None if it is before the first byte.
     pub fn offset(self, isn: u32, near: u64) -> Option<u64> {
         let distance = self.0.wrapping_sub(SeqNr::of(isn, near).0) as i32;
         near.checked_add_signed(i64::from(distance))
@@ -34,9 +33,9 @@ mod tests {
         // 2³² − 1 is the SYN; data starts at 0.
         assert_eq!(SeqNr::of(u32::MAX, 0), SeqNr(0));
         assert_eq!(SeqNr(5).offset(u32::MAX, 0), Some(5));
-        // After 4 GiB the same number means the next lap.
+        // After 4 GiB the number has wrapped.
         assert_eq!(SeqNr(5).offset(u32::MAX, (1 << 32) - 10), Some((1 << 32) + 5));
-        // A number before the first byte is none.
+        // A number before the first byte has no offset.
         assert_eq!(SeqNr(99).offset(100, 0), None);
     }
 

@@ -1,23 +1,23 @@
-//! The one timer of the sending half.
+//! The single timer of the sending half.
 
 use fairway_units::{Duration, Time};
 
 use crate::TimerWheel;
 
-/// What happens when the timer expires.
+/// Purpose of the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expiry {
-    /// Everything is lost (RFC 6298).
+    /// Retransmission timeout (RFC 6298).
     Retransmit,
-    /// The tail may be lost: something is sent to find out (RFC 8985 section 7).
+    /// Tail loss probe (RFC 8985 section 7).
     Probe,
-    /// What is still missing was not reordered but lost (RFC 8985 section 6.2 step 5).
+    /// End of the reordering window (RFC 8985 section 6.2 step 5).
     Reordering,
-    /// The peer is asked for a window (RFC 9293 section 3.8.6.1).
+    /// Zero-window probe (RFC 9293 section 3.8.6.1).
     Window,
 }
 
-/// A timer that one purpose has at a time.
+/// A timer with one purpose at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     expiry: Expiry,
@@ -26,7 +26,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Not running.
+    /// A stopped timer.
     pub fn new(wheel: TimerWheel) -> Self {
         Timer { expiry: Expiry::Retransmit, at: Time::NEVER, wheel }
     }
@@ -36,12 +36,12 @@ impl Timer {
         self.at
     }
 
-    /// What it is for, if it is running.
+    /// Its purpose, if it is running.
     pub fn purpose(&self) -> Option<Expiry> {
         (self.at < Time::NEVER).then_some(self.expiry)
     }
 
-    /// Not running any more.
+    /// Stop the timer.
     pub fn stop(&mut self) {
         self.at = Time::NEVER;
     }

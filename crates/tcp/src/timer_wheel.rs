@@ -1,25 +1,24 @@
-//! When a timer really fires: the coarser, the further away it was set.
+//! Linux's timer wheel: the longer a timer, the coarser its expiry.
 //!
-//! Linux keeps timers in a wheel of levels, each eight times as coarse as the one before
-//! (`kernel/time/timer.c`, `calc_wheel_index`); a timer never fires early. Times are ticks of
-//! 1 ms (HZ = 1000).
+//! Each level of the wheel is eight times as coarse as the one before (`kernel/time/timer.c`,
+//! `calc_wheel_index`); a timer never fires early. Times are ticks of 1 ms (HZ = 1000).
 
 use fairway_units::{Duration, Time};
 
 /// Slots of one level.
 const LEVEL_SLOTS: u64 = 64;
-/// Each level's granule in terms of the one below, as a power of two.
+/// Ratio of the granularities of two levels, as a power of two.
 const LEVEL_SHIFT: u32 = 3;
-/// The last of the levels; what is further away is cut to its range of some twelve days.
+/// Last level; longer timers are limited to its range of about twelve days.
 const LAST_LEVEL: u32 = 8;
 
 /// How precisely timers fire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimerWheel {
-    /// To the nanosecond.
+    /// Exactly.
     #[default]
     Exact,
-    /// As in Linux with 1000 ticks a second.
+    /// As in Linux with 1000 ticks per second.
     Linux,
 }
 
@@ -42,9 +41,9 @@ fn tick(number: u64) -> Time {
     Time::ZERO + TICK.saturating_mul(number)
 }
 
-/// The tick at which a timer fires that was set at tick `now` for `ticks` from then.
+/// Tick at which a timer fires that was set at tick `now` to expire after `ticks`.
 fn fires_at(now: u64, ticks: u64) -> u64 {
-    // A level takes what lies less than its last slot ahead.
+    // A level holds timers that expire before its last slot.
     let mut level = 0;
     while level < LAST_LEVEL && ticks >= (LEVEL_SLOTS - 1) << (LEVEL_SHIFT * level) {
         level += 1;
@@ -58,16 +57,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_granule_each_level() {
-        // Set at tick 1000: below 63 ticks one late, below 504 the next multiple of 8 above, below
-        // 4032 of 64, below 32256 of 512.
+    fn each_level_has_its_granularity() {
+        // Set at tick 1000: below 63 ticks one tick late, below 504 the next greater multiple of 8,
+        // below 4032 of 64, below 32256 of 512.
         let expected = [
             (0, 1001),
             (40, 1041),
             (62, 1063),
             // 1063 / 8 = 132.9
             (63, 1064),
-            // 1256 = 157 · 8 is not above itself.
+            // 1256 = 157 · 8 is not greater than itself.
             (256, 1264),
             // 1503 / 8 = 187.9
             (503, 1504),

@@ -1,25 +1,26 @@
-//! The three flags AE, CWR and ECE as one field: what they mean in a handshake, and the counter of
-//! marked packets that they are afterwards (RFC 9768 section 3).
+//! The ACE field, formed by the flags AE, CWR and ECE: negotiation in the handshake, then a counter
+//! of marked packets (RFC 9768 section 3).
 
 use super::EcnMode;
 use crate::segment::Flags;
 
-/// What both counters start from (RFC 9768 section 3.2.1): a path that clears the flags shows.
+/// Initial value of both counters (RFC 9768 section 3.2.1), so that a path that clears the flags is
+/// detected.
 pub const FIRST_COUNT: u8 = 5;
-/// Largest value of the field; the counter goes on from 0.
+/// Greatest value of the field, after which the counter wraps.
 const MASK: u8 = 7;
-/// Marks that are acknowledged at once where data waits for it (RFC 9768 section 3.2.2.5.1).
+/// Marks that trigger an acknowledgement while data waits for one (RFC 9768 section 3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
-/// The same where nothing waits, so that acknowledgements of acknowledgements die away.
+/// Marks that trigger one while no data waits, so that ACKs of ACKs die out (same section).
 const MARKS_WITHOUT_DATA: u8 = 3;
 
-/// The field of a segment.
+/// ACE field of a segment.
 pub fn field(flags: Flags) -> u8 {
     let bit = |flag, value| if flags.has(flag) { value } else { 0 };
     bit(Flags::AE, 4) | bit(Flags::CWR, 2) | bit(Flags::ECE, 1)
 }
 
-/// The flags that say `field`, of which the lowest three bits count.
+/// Flags that encode the lowest three bits of `field`.
 pub fn flags(field: u8) -> Flags {
     Flags::default()
         .with_if(field & 4 != 0, Flags::AE)
@@ -27,7 +28,7 @@ pub fn flags(field: u8) -> Flags {
         .with_if(field & 1 != 0, Flags::ECE)
 }
 
-/// How the IP header of a SYN or of its answer arrived, to be told to its sender (RFC 9768 tables 2
+/// ACE field that reports the IP-ECN codepoint of a SYN or SYN-ACK on arrival (RFC 9768 tables 2
 /// and 3).
 pub fn arrived_as(ip: Flags) -> u8 {
     if ip.has(Flags::CE) {
@@ -41,8 +42,7 @@ pub fn arrived_as(ip: Flags) -> u8 {
     }
 }
 
-/// What a SYN asks of an end that knows accurate feedback (RFC 9768 table 2 and section 3.1.2: what
-/// is not in use counts as a request for it).
+/// Feedback that a SYN requests (RFC 9768 table 2; unused codes count as accurate, section 3.1.2).
 pub fn asked_for(syn: Flags) -> EcnMode {
     match field(syn) {
         0b000 => EcnMode::Off,
@@ -51,8 +51,8 @@ pub fn asked_for(syn: Flags) -> EcnMode {
     }
 }
 
-/// What the answer to a SYN that asked for accurate feedback agrees to (RFC 9768 table 2; 111 comes
-/// from an end that repeats the flags of whatever arrives, 101 from one with the ECN nonce).
+/// Feedback that a SYN-ACK accepts after a request for accurate feedback (RFC 9768 table 2; 111
+/// comes from a peer that reflects flags, 101 from one with the ECN nonce).
 pub fn agreed_to(answer: Flags) -> EcnMode {
     match field(answer) {
         0b000 | 0b111 => EcnMode::Off,
@@ -61,8 +61,8 @@ pub fn agreed_to(answer: Flags) -> EcnMode {
     }
 }
 
-/// What the passive end counts from, given the acknowledgement of its answer alone (RFC 9768 table
-/// 4); none if the path or the peer has lost the field.
+/// Initial count of the passive end, from the final ACK of the handshake (RFC 9768 table 4); none
+/// if the path or the peer cleared the field.
 pub fn first_count(end_of_handshake: Flags) -> Option<u8> {
     match field(end_of_handshake) {
         0b000 => None,
@@ -71,10 +71,9 @@ pub fn first_count(end_of_handshake: Flags) -> Option<u8> {
     }
 }
 
-/// Packets newly reported as marked by an acknowledgement of `packets` packets whose field is
-/// `now` after `before`. The counter may have gone round if so many packets are acknowledged at once:
-/// then as many were marked as can have been (RFC 9768 section 3.2.2.5.2; without the option of
-/// section 3.2.3 there is nothing else to go by).
+/// Packets newly reported as marked by an acknowledgement of `packets` packets, whose field went
+/// from `before` to `now`. If the counter may have wrapped, the greatest possible number is assumed
+/// (RFC 9768 section 3.2.2.5.2, without the option of section 3.2.3).
 pub fn newly_marked(now: u8, before: u8, packets: u64) -> u64 {
     let least = u64::from(now.wrapping_sub(before) & MASK);
     if packets <= u64::from(MASK) {
@@ -83,32 +82,32 @@ pub fn newly_marked(now: u8, before: u8, packets: u64) -> u64 {
     packets - ((packets - least) & u64::from(MASK))
 }
 
-/// Marked packets that have arrived.
+/// Count of marked packets received.
 #[derive(Clone, Copy, Debug)]
 pub struct MarkCount {
-    /// All of them, of which the lowest three bits count.
+    /// Marked packets; only the lowest three bits are sent.
     marked: u8,
-    /// Those that no segment has told of yet.
+    /// Marked packets not yet reported.
     untold: u8,
-    /// Whether the last packet was one.
+    /// Whether the last packet was marked.
     last_marked: bool,
 }
 
 impl MarkCount {
-    /// None yet, but for the answer to a SYN (RFC 9768 table 3).
+    /// Count after the SYN-ACK (RFC 9768 table 3).
     pub fn new(answer_was_marked: bool) -> Self {
         let marked = FIRST_COUNT + u8::from(answer_was_marked);
         MarkCount { marked, untold: 0, last_marked: false }
     }
 
-    /// For a segment that leaves.
+    /// Flags of a segment to send.
     pub fn tell(&mut self) -> Flags {
         self.untold = 0;
         flags(self.marked)
     }
 
-    /// A packet arrived, with data or without, while data waits to be acknowledged or none does.
-    /// Whether it is told at once (RFC 9768 section 3.2.2.5.1): when marks begin, and then for so many.
+    /// Count a packet; `data_waits`: unacknowledged data waits. Returns whether it must be reported
+    /// at once (RFC 9768 section 3.2.2.5.1): when marks begin, and then every two or three marks.
     pub fn receive(&mut self, marked: bool, has_data: bool, data_waits: bool) -> bool {
         let begins = marked && !self.last_marked && has_data;
         self.last_marked = marked;
@@ -157,7 +156,7 @@ mod tests {
         for (now, before, packets, marked) in [
             (5, 5, 1, 0),
             (6, 5, 1, 1),
-            // Over the end of the field.
+            // The counter wraps.
             (0, 7, 1, 1),
             (1, 6, 2, 3),
             (4, 5, 7, 7),
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn many_packets_at_once_may_have_taken_the_counter_round() {
+    fn with_many_packets_the_counter_may_have_wrapped() {
         for (now, before, packets, marked) in [
             // 2 or 10 of 10, 2 of 9.
             (7, 5, 10, 10),
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_told_when_they_begin_and_two_by_two() {
+    fn marks_are_reported_when_they_begin_and_then_every_second() {
         let mut count = MarkCount::new(false);
         let data = |count: &mut MarkCount, marked| {
             let leaves = count.receive(marked, true, true);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn of_acknowledgements_every_third_mark_is_told() {
+    fn on_pure_acks_every_third_mark_is_reported() {
         let mut count = MarkCount::new(true);
         assert!(!count.receive(true, false, false) && !count.receive(true, false, false));
         assert!(count.receive(true, false, false));

@@ -1,11 +1,11 @@
-//! ns-2's two-way TCP, `Agent/TCP/FullTcp`: sequence numbers are bytes, either end sends data, and
-//! data carry acknowledgements. Files and functions are of ns-2.35's source, defaults of its
+//! ns-2's two-way TCP, `Agent/TCP/FullTcp`: sequence numbers are bytes, both ends can send data,
+//! and data carries acknowledgements. Files and functions are of ns-2.35's source, defaults of its
 //! `tcl/lib/ns-default.tcl`; "Siddiqui 2012" is the study of LTE and WLAN that used it.
 //!
-//! The base agent is Reno: its descendants are near to `recovery = "rfc"` without SACK
-//! (FullTcp/Newreno) and with it (FullTcp/Sack). What is not modelled: `data_on_syn_` and
-//! `dupack_reset_` (false), `spa_thresh_` (0), the FIN on the last segment of data (here it is one of
-//! its own), and fast recovery entered without a retransmission by duplicates after a timeout.
+//! The base agent is Reno; FullTcp/Newreno is close to `recovery = "rfc"` without SACK,
+//! FullTcp/Sack to the same with SACK. Not modelled: `data_on_syn_` and `dupack_reset_` (false),
+//! `spa_thresh_` (0), the FIN on the last segment of data (here a segment of its own), and fast
+//! recovery entered by duplicates after a timeout without a retransmission.
 
 use fairway_cc::{SlowStart, Variant};
 use fairway_units::Duration;

@@ -1,8 +1,9 @@
-//! Stack presets: tables of switches that make the one endpoint behave like a particular stack.
+//! Stack presets: tables of switches that make the endpoint behave like a particular
+//! implementation.
 //!
-//! To add a preset, write it beside its relatives and name it in [`PRESETS`]. To add a switch, add a
-//! field to a group of [`Stack`], a value with its source to every preset (the compiler names those
-//! that lack one), and a line to the table of switches in experiment files.
+//! To add a preset, write it beside its relatives and name it in [`PRESETS`]. To add a switch, add
+//! a field to a group of [`Stack`], a value with its source to every preset (the compiler names
+//! those that lack one), and a line to the table of switches of experiment files.
 
 mod full_tcp;
 mod linux;
@@ -20,52 +21,53 @@ use crate::{EcnMode, Recovery};
 pub(crate) use stack::Rto;
 pub use stack::Stack;
 
-/// How the sender concludes that a segment is lost.
+/// How the sender detects losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossDetection {
-    /// RFC 6675 IsLost: more than two segments' worth SACKed above it, or three separate ranges;
-    /// or three duplicate acknowledgements, for the first outstanding one (section 5 step 1).
+    /// RFC 6675 IsLost: more than two segments' worth of bytes SACKed above a segment, or three
+    /// separate ranges; or three duplicate acknowledgements, for the first outstanding segment
+    /// (section 5 step 1).
     Rfc6675,
-    /// Forward acknowledgement: everything more than `reordering` segments below the highest
-    /// SACKed one; a retransmission is lost when something sent after it is SACKed, or when a
-    /// retransmission more than `reordering` + 1 later is acknowledged
-    /// (ns-2.35 `tcp/scoreboard1.cc`, `UpdateScoreBoard`).
+    /// Forward acknowledgement: every hole more than `reordering` segments below the highest SACKed
+    /// one. A retransmission is lost when data sent after it is SACKed, or when a retransmission
+    /// more than `reordering` + 1 later is acknowledged (ns-2.35 `tcp/scoreboard1.cc`,
+    /// `UpdateScoreBoard`).
     Fack,
-    /// Forward acknowledgement as Linux had it before 4.15: everything `reordering` segments or more
-    /// below the highest SACKed one; a retransmission is lost when something sent after it is SACKed.
-    /// Ends when reordering is seen: then as `Rfc6675` (Linux 2.6.27 `net/ipv4/tcp_input.c`,
+    /// Forward acknowledgement as in Linux before 4.15: every hole `reordering` segments or more
+    /// below the highest SACKed one. A retransmission is lost when data sent after it is SACKed.
+    /// Observed reordering switches to `Rfc6675` (Linux 2.6.27 `net/ipv4/tcp_input.c`,
     /// `tcp_update_scoreboard`, `tcp_mark_lost_retrans`, `tcp_disable_fack`).
     LinuxFack,
-    /// Whatever was sent before something that has arrived, once the time for reordering is over
-    /// (RFC 8985; Linux 6.1 `net/ipv4/tcp_recovery.c`). Without SACK as in RFC 6582.
+    /// Every segment sent before a delivered one, after the reordering window (RFC 8985; Linux 6.1
+    /// `net/ipv4/tcp_recovery.c`). Without SACK as in RFC 6582.
     Rack,
 }
 
 /// When the receiver acknowledges in-order data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {
-    /// Every segment at once.
+    /// Acknowledge every segment at once.
     Off,
-    /// One for every [`Stack::ack_every`] full segments, or after the timeout (RFC 1122 section
-    /// 4.2.3.2, RFC 5681 section 4.2: for every second).
+    /// Acknowledge every `ack_every` full segments, or after the timeout (RFC 1122 section 4.2.3.2,
+    /// RFC 5681 section 4.2: every second).
     Counted {
         /// Longest delay of an acknowledgement.
         timeout: Duration,
     },
-    /// As Linux does: at once while a connection is young, while the window opens and when the
-    /// sender pauses; otherwise every second segment, or after 40 ms or more
-    /// (`net/ipv4/tcp_input.c`, `tcp_event_data_recv` and `__tcp_ack_snd_check`).
+    /// As Linux: at once on a young connection, while the window opens and when the sender pauses;
+    /// otherwise every second segment, or after 40 ms or more (`net/ipv4/tcp_input.c`,
+    /// `tcp_event_data_recv` and `__tcp_ack_snd_check`).
     Linux,
 }
 
-/// What keeps small segments of a slow application back while data is outstanding.
+/// When small segments of a slow application are held back while data is outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nagle {
-    /// Nothing: they leave at once (the socket option `TCP_NODELAY`).
+    /// Never (the socket option `TCP_NODELAY`).
     Off,
-    /// Whatever is outstanding (RFC 9293 section 3.7.4, Nagle's algorithm).
+    /// While any data is outstanding (RFC 9293 section 3.7.4, Nagle's algorithm).
     Rfc,
-    /// Another small segment that is outstanding (Minshall's variant: Linux 6.1
+    /// While another small segment is outstanding (Minshall's variant: Linux 6.1
     /// `net/ipv4/tcp_output.c`, `tcp_minshall_check`).
     Minshall,
 }
@@ -85,17 +87,17 @@ pub struct Preset {
     pub summary: &'static str,
     /// The switches.
     pub stack: fn() -> Stack,
-    /// Where the value of each switch is from: the names of [`Stack`]'s fields, all of them.
+    /// Source of every switch's value, by the name of its field in [`Stack`].
     pub sources: &'static [(&'static str, &'static str)],
 }
 
 impl Preset {
-    /// The preset of that name.
+    /// The preset of this name.
     pub fn named(name: &str) -> Option<&'static Preset> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
-    /// Where the value of a switch is from.
+    /// Source of a switch's value.
     pub fn source(&self, switch: &str) -> Option<&'static str> {
         self.sources.iter().find(|(name, _)| *name == switch).map(|(_, source)| *source)
     }
@@ -113,7 +115,7 @@ pub const PRESETS: &[Preset] = &[
     rfc::RFC_9438,
 ];
 
-/// A preset: its name, a sentence, and every switch with its value and where that is from.
+/// A preset: its name, a sentence, and every switch with its value and source.
 macro_rules! preset {
     ($name:literal, $summary:literal, {
         $($group:ident: $type:ident { $($switch:ident: $value:expr, $source:literal;)* })*

@@ -2,8 +2,9 @@
 //! and attributes; "Khader 2020" is the thesis on DCM+, which ran its `tcp-variants-comparison`
 //! script.
 //!
-//! With `recovery = "ns3"` the sender is ns-3's own (`sender/ns3.rs`): switches of other senders have no
-//! effect, and their values say what ns-3 does. Not modelled: the zero-window probe's timer, and
+//! With `recovery = "ns3"` the sender is ns-3's own (`sender/recovery/ns3.rs`): switches of other
+//! senders have no effect, and their values document ns-3. Not modelled: the zero-window probe
+//! timer, and
 //! `TcpPrrRecovery` (`recovery = "prr"` is Linux's form).
 
 use fairway_cc::Variant;

@@ -1,4 +1,4 @@
-//! Stacks as the RFCs have them.
+//! Stacks of the RFCs.
 
 use fairway_cc::{HyStartPlusPlus, SlowStart, Variant};
 use fairway_units::Duration;

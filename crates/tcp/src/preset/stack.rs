@@ -1,5 +1,5 @@
-//! The switches of a stack, grouped by what they are about. A field has the name of its key in
-//! experiment files.
+//! The switches of a stack, grouped by subject. A field has the name of its key in experiment
+//! files.
 
 use fairway_cc::{Init, SlowStart, Variant};
 use fairway_units::Duration;
@@ -16,40 +16,40 @@ pub struct Stack {
     pub window: Window,
     /// Options of segments, and their size.
     pub options: Options,
-    /// Buffers, and the window that is offered.
+    /// Buffers and the window offered.
     pub buffers: Buffers,
     /// When the receiver acknowledges.
     pub acks: Acks,
-    /// How losses are found and repaired.
+    /// Loss detection and recovery.
     pub losses: Losses,
     /// Round-trip times and the retransmission timer.
     pub rto: Rto,
-    /// When segments leave that may.
+    /// Bursts and their timing.
     pub sending: Sending,
 }
 
 /// Switches of the congestion window.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
-    /// Whose version of an algorithm is taken where the experiment names none.
+    /// Version of an algorithm if the experiment names none.
     pub cc_variant: Variant,
     /// Initial window in segments.
     pub initial_window: u32,
     /// Initial slow-start threshold in segments, if not infinite.
     pub initial_ssthresh: Option<u32>,
-    /// The same for particular algorithms, by name, where a preset makes exceptions.
+    /// Exceptions for particular algorithms, by name.
     pub initial_ssthresh_of: &'static [(&'static str, u32)],
-    /// Slow start; none for the algorithm's own.
+    /// Slow start, if not the algorithm's own.
     pub slow_start: Option<SlowStart>,
-    /// Reduce the window after an idle period, by half for each timeout's time (RFC 2861, as
-    /// Linux does; RFC 5681 section 4.1 would go to the initial window at once).
+    /// Reduce the window after an idle period, by half for each RTO (RFC 2861, as Linux does; RFC
+    /// 5681 section 4.1 returns to the initial window at once).
     pub slow_start_after_idle: bool,
-    /// Growth only if the window was full when sending ended (Linux 6.1 `net/ipv4/tcp_output.c`,
-    /// `tcp_cwnd_validate`), instead of when the acknowledgement came.
+    /// Grow only if the window was full when sending ended (Linux 6.1 `net/ipv4/tcp_output.c`,
+    /// `tcp_cwnd_validate`), instead of when the acknowledgement arrived.
     pub cwnd_validation: bool,
-    /// Segments up to which acknowledgements let the congestion window grow, if limited.
+    /// Upper bound of window growth in segments, if limited.
     pub cwnd_clamp: Option<u32>,
-    /// Whether the window grows whether it was filled or not (as before RFC 2861).
+    /// Whether the window grows even if it was not filled (as before RFC 2861).
     pub grow_when_unused: bool,
     /// Whether the acknowledgement that ends recovery also grows the window (Linux 6.1 does).
     pub grow_on_exit: bool,
@@ -61,45 +61,42 @@ pub struct Window {
 /// Switches of segments.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// Payload bytes of a full segment, options already taken off.
+    /// Payload bytes of a full segment, without options.
     pub mss: u32,
     /// Selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// Report of what arrives twice (RFC 2883, D-SACK).
+    /// Report duplicate data (D-SACK, RFC 2883).
     pub dsack: bool,
     /// Timestamp option (RFC 7323).
     pub timestamps: bool,
-    /// With timestamps, refusal of segments that are older than what was acknowledged (RFC 7323
-    /// section 5: protection against wrapped sequence numbers).
+    /// With timestamps, reject segments older than acknowledged ones (PAWS, protection against
+    /// wrapped sequence numbers, RFC 7323 section 5).
     pub paws: bool,
     /// Window scale option (RFC 7323).
     pub window_scaling: bool,
-    /// Explicit congestion notification, if the other end agrees.
+    /// Explicit congestion notification, if the peer accepts it.
     pub ecn: EcnMode,
 }
 
 /// Switches of buffers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffers {
-    /// Send buffer in bytes: unacknowledged and unsent data of the application; with `write_queue`, the
-    /// memory that they take.
+    /// Send buffer in bytes: unacknowledged and unsent data; with `write_queue`, its memory.
     pub send_buffer: u64,
-    /// Whether the send buffer grows with the congestion window, up to `send_buffer`, instead of being
-    /// all of that at once (Linux `tcp_sndbuf_expand`).
+    /// Whether the send buffer grows with the congestion window, up to `send_buffer` (Linux
+    /// `tcp_sndbuf_expand`).
     pub send_buffer_tuning: bool,
-    /// With `tso`, whether the application's data lie in buffers of limited size, over whose ends no
-    /// burst reaches, and whose memory fills the send buffer (Linux `struct sk_buff`).
+    /// With `tso`, whether data is queued in buffers of limited size (Linux `struct sk_buff`): no
+    /// burst spans two of them, and their memory fills the send buffer.
     pub write_queue: bool,
-    /// Bytes that a buffer of the kernel has for headers, which depend on how it was built
-    /// (`MAX_TCP_HEADER`).
+    /// Bytes for headers in a kernel buffer, which depend on the kernel's build (`MAX_TCP_HEADER`).
     pub header_room: u64,
-    /// Receive buffer in bytes, of which the largest window offered is a part.
+    /// Receive buffer in bytes; the largest window offered is a share of it.
     pub receive_buffer: u64,
-    /// Whether the window offered grows with the connection up to the receive buffer's
-    /// (net.ipv4.tcp_moderate_rcvbuf), instead of being all of it at once.
+    /// Whether the window offered grows with the connection, up to that share
+    /// (net.ipv4.tcp_moderate_rcvbuf).
     pub receive_window_tuning: bool,
-    /// Which share of the receive buffer is offered as window, as a divisor (Linux
-    /// `tcp_adv_win_scale` 1: half).
+    /// Divisor of the receive buffer that gives the window (Linux `tcp_adv_win_scale` 1: half).
     pub window_divisor: u32,
 }
 
@@ -108,46 +105,46 @@ pub struct Buffers {
 pub struct Acks {
     /// When data in order is acknowledged.
     pub delayed_ack: DelayedAck,
-    /// Full segments that one acknowledgement is for, where [`DelayedAck::Counted`] counts them.
+    /// Full segments per acknowledgement, with [`DelayedAck::Counted`].
     pub ack_every: u32,
-    /// Whether such an acknowledgement leaves at a multiple of its delay on the clock, as by the
-    /// fast timer of BSD, and not the whole delay after its segment.
+    /// Whether such an acknowledgement is sent at a multiple of its delay on the clock, as by BSD's
+    /// fast timer, not the whole delay after its segment.
     pub ack_heartbeat: bool,
-    /// Whether the first segment of data is acknowledged at once, where [`DelayedAck::Counted`]
-    /// counts them.
+    /// Whether the first segment of data is acknowledged at once, with [`DelayedAck::Counted`].
     pub ack_first_at_once: bool,
-    /// Longest time for which acknowledgements of out-of-order data are held back, so that one
-    /// speaks for several (net.ipv4.tcp_comp_sack_delay_ns); zero for none.
+    /// Longest delay of acknowledgements of out-of-order data, so that one is sent for several
+    /// (net.ipv4.tcp_comp_sack_delay_ns); zero for none.
     pub ack_compression: Duration,
 }
 
 /// Switches of loss detection and recovery.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Losses {
-    /// Window during recovery.
+    /// Recovery policy.
     pub recovery: Recovery,
     /// Forward acknowledgement instead of RFC 6675 ([`LossDetection`]).
     pub fack: bool,
-    /// Detection of losses by time instead ([`LossDetection::Rack`]).
+    /// Loss detection by time instead ([`LossDetection::Rack`]).
     pub rack: bool,
     /// Segments of reordering tolerated: the duplicate-acknowledgement threshold (RFC 5681: 3).
     pub reordering: u32,
-    /// Whether more is tolerated once it was seen, and forward acknowledgement then ends, as in Linux
-    /// before RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_update_reordering`). RACK adapts by itself.
+    /// Whether observed reordering raises the tolerance and ends forward acknowledgement, as in
+    /// Linux before RACK (2.6.27 `net/ipv4/tcp_input.c`, `tcp_update_reordering`). RACK adapts by
+    /// itself.
     pub adaptive_reordering: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// A probe of the tail when acknowledgements stay away (RFC 8985 section 7; Linux 6.1
+    /// Tail loss probe if no acknowledgement arrives (RFC 8985 section 7; Linux 6.1
     /// `net/ipv4/tcp_output.c`, `tcp_schedule_loss_probe`). Needs SACK.
     pub tail_loss_probe: bool,
-    /// After a timeout, new data first, to see whether anything was lost at all (RFC 5682; Linux 6.1
+    /// F-RTO: send new data after a timeout to detect whether it was spurious (RFC 5682; Linux 6.1
     /// `net/ipv4/tcp_input.c`, `tcp_process_loss`). Needs SACK.
     pub frto: bool,
-    /// Undo a reduction that turns out unnecessary: by timestamps (RFC 3522) or duplicate SACKs
-    /// (RFC 3708), as Linux does.
+    /// Undo spurious reductions, detected by timestamps (RFC 3522) or D-SACKs (RFC 3708), as Linux
+    /// does.
     pub undo: bool,
-    /// Whether each timeout lowers the threshold, and not only the first for the same data
-    /// (RFC 5681 section 3.1).
+    /// Whether every timeout lowers the threshold, not only the first for the same data (RFC 5681
+    /// section 3.1).
     pub reduce_on_every_timeout: bool,
 }
 
@@ -158,16 +155,16 @@ pub struct Rto {
     pub rto_min: Duration,
     /// Upper bound, backed off or not.
     pub rto_max: Duration,
-    /// The timeout before the first round-trip time sample.
+    /// Timeout before the first RTT sample.
     pub rto_initial: Duration,
     /// Clock granularity G of RFC 6298.
     pub rto_granularity: Duration,
-    /// Linux's form: the variance term, not the sum, has the lower bound
-    /// (`tcp_input.c`, `tcp_rtt_estimator`), so the timeout is srtt + max(4·rttvar, min).
+    /// Linux's form: the lower bound applies to the variance term (`tcp_input.c`,
+    /// `tcp_rtt_estimator`), so the timeout is srtt + max(4·rttvar, min).
     pub rto_min_bounds_variance: bool,
-    /// ns-2's form, which is that of 4.3BSD: round trips are measured in whole ticks of
-    /// `rto_granularity`, and averages kept in eighths and quarters of one
-    /// (ns-2.35 `tcp/tcp.cc`, `rtt_update`). Without `rto_min_bounds_variance`.
+    /// ns-2's form, that of 4.3BSD: RTTs are measured in whole ticks of `rto_granularity`, and
+    /// averages stored in eighths and quarters of a tick (ns-2.35 `tcp/tcp.cc`, `rtt_update`).
+    /// Without `rto_min_bounds_variance`.
     pub rto_in_ticks: bool,
     /// Whether every acknowledgement restarts the retransmission timer (ns-2.35 `tcp-linux.cc`,
     /// `time_processing`), not only those of new data (RFC 6298 rule 5.3).
@@ -175,41 +172,41 @@ pub struct Rto {
     /// Whether, in recovery, only the first acknowledgement of new data restarts the retransmission
     /// timer, and the fast retransmit does not (RFC 6582 section 4, the Impatient variant).
     pub rto_impatient: bool,
-    /// Whether any acknowledgement of new data ends the back-off, and not only one that measures a
-    /// round-trip time (RFC 6298 section 5).
+    /// Whether any acknowledgement of new data ends the back-off, not only one with an RTT sample
+    /// (RFC 6298 section 5).
     pub backoff_ends_with_any_ack: bool,
-    /// Ticks of the clock by which round trips are measured, one at the least; zero for exactly.
+    /// Tick of the clock that measures RTTs, at least one tick each; zero for exact times.
     pub rtt_clock: Duration,
-    /// Timers as coarse as those of Linux ([`TimerWheel`]).
+    /// Timers as coarse as in Linux ([`TimerWheel`]).
     pub timer_wheel: bool,
 }
 
-/// Switches of departures.
+/// Switches of sending.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sending {
-    /// What keeps small segments of a slow application back.
+    /// When small segments of a slow application are held back.
     pub nagle: Nagle,
-    /// Segments leave in bursts of about a millisecond, and wait for one another (Linux 6.1
+    /// Segments are sent in bursts, which may be deferred to grow (Linux 6.1
     /// `net/ipv4/tcp_output.c`, `tcp_tso_autosize`, `tcp_tso_should_defer`).
     pub tso: bool,
-    /// Whether those bursts are about a millisecond of the pacing rate (since Linux 3.12,
-    /// `tcp_tso_autosize`), instead of whatever a device segments, a third of the window or more.
+    /// Whether bursts are about a millisecond of the pacing rate (since Linux 3.12,
+    /// `tcp_tso_autosize`), instead of a device's largest burst or a third of the window.
     pub tso_autosizing: bool,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,
-    /// Each departure is delayed by a uniform random time up to this, order kept
-    /// (ns-2 `overhead_`); zero for none.
+    /// Greatest random delay of each departure, uniform and order-preserving (ns-2 `overhead_`);
+    /// zero for none.
     pub send_jitter: Duration,
 }
 
 impl Stack {
-    /// The same stack with some switches set.
+    /// The stack with some switches changed.
     pub fn with(mut self, set: impl FnOnce(&mut Stack)) -> Stack {
         set(&mut self);
         self
     }
 
-    /// What a connection of this stack tells congestion control `cc` at the start.
+    /// Initial values for the algorithm `cc` on a connection of this stack.
     pub fn init(&self, cc: &str) -> Init {
         let mss = self.options.mss;
         let segments = |n: u32| u64::from(n) * u64::from(mss);
@@ -231,7 +228,7 @@ impl Stack {
         Policy::new(self).inflates(sack)
     }
 
-    /// How the sender concludes that a segment is lost.
+    /// How the sender detects losses.
     pub fn loss_detection(&self) -> LossDetection {
         let Losses { recovery, fack, rack, adaptive_reordering, .. } = self.losses;
         match (rack, fack) {

@@ -1,5 +1,5 @@
-//! What the compiler does not check. That every preset has a value and a source for every field of
-//! `Stack`, it does.
+//! Checks beyond the compiler's, which ensures that every preset has a value and a source for every
+//! field of `Stack`.
 
 use super::{PRESETS, Preset};
 

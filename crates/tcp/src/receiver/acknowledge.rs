@@ -7,7 +7,7 @@ use crate::ack_compression::AckCompression;
 use crate::ack_policy::AckPolicy;
 
 impl Receiver {
-    /// Whether an acknowledgement has to leave now.
+    /// Whether an acknowledgement must be sent now.
     pub fn ack_is_due(&self) -> bool {
         self.due != AckDue::Nothing
     }
@@ -26,7 +26,7 @@ impl Receiver {
         self.acks.deadline().min(held)
     }
 
-    /// An acknowledgement leaves with what [`Self::sack_ranges`] says; its window field.
+    /// An acknowledgement is sent with [`Self::sack_ranges`]. Returns its window field.
     pub(crate) fn acknowledge(&mut self) -> u16 {
         if self.idle {
             return self.window.field();
@@ -43,7 +43,7 @@ impl Receiver {
         self.window.field()
     }
 
-    /// A timer may have expired.
+    /// Handle a timer, if one has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
         if self.due == AckDue::Nothing && (self.acks.handle_timeout(now) || held <= now) {
@@ -69,7 +69,7 @@ impl Receiver {
         }
     }
 
-    /// RFC 5681 section 4.2: at once, if not compressed.
+    /// RFC 5681 section 4.2: at once, unless compressed.
     pub(super) fn acknowledge_out_of_order(&mut self, now: Time) {
         match self.acks {
             AckPolicy::Linux(_) => self.acknowledge_as_linux(now),
@@ -84,7 +84,7 @@ impl Receiver {
         }
         let mut leaves = false;
         if self.rcv_nxt - self.window.acknowledged() > u64::from(linux.rcv_mss()) {
-            // If the window would shrink, it leaves after the application has read.
+            // If the window would shrink, wait until the application has read.
             let (not_less, pressed) = self.window.would_not_shrink();
             if pressed {
                 linux.window_is_pressed();
@@ -114,7 +114,7 @@ impl Receiver {
         }
     }
 
-    /// The application has read: send an acknowledgement that waited for it.
+    /// The application has read: send an acknowledgement that waited for that, or a window update.
     pub(super) fn acknowledge_reading(&mut self) {
         let unacknowledged = self.rcv_nxt - self.window.acknowledged();
         let emptied = self.out_of_order.is_empty() && self.unread() == 0;
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement leaves at this instant.
+    /// Send an acknowledgement at this instant.
     pub(super) fn leave(&mut self) {
         self.settle();
         self.due = AckDue::Settled;

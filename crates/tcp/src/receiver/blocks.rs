@@ -6,8 +6,7 @@ use crate::ack_compression::AckCompression;
 use crate::ranges::Range;
 use crate::segment::MAX_SACK_BLOCKS;
 
-/// Blocks that fit beside a D-SACK
-/// (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+/// Blocks that fit beside a D-SACK (Linux `TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
 impl Receiver {
@@ -25,8 +24,8 @@ impl Receiver {
             .take(self.max_sack_blocks)
     }
 
-    /// `range` arrived, and `merged` contains it and moves to the front. A compressed acknowledgement
-    /// without room for all blocks leaves first; returns whether it does.
+    /// `range` arrived: list `merged`, which contains it, first. If a compressed acknowledgement
+    /// has no room for all blocks, it is sent before that. Returns whether it is.
     pub(super) fn report(&mut self, range: Range, merged: Range) -> bool {
         if let Some(earlier) = self.next_recent.take() {
             self.put_first(earlier);

@@ -1,5 +1,5 @@
-//! The receiving half with everything that Linux does. Expected values: Linux 6.1 itself, seen in
-//! virtual time, or arithmetic.
+//! The receiving half with all of Linux's behaviour. Expected values: Linux 6.1 observed in virtual
+//! time, or arithmetic.
 
 use fairway_units::{Duration, Time};
 
@@ -11,13 +11,13 @@ const MSS: u64 = 1448;
 struct Sink {
     receiver: Receiver,
     now: Time,
-    /// Acknowledgements sent: when, in microseconds, up to which segment, and the window field.
+    /// Acknowledgements sent: time in microseconds, segment acknowledged, and window field.
     sent: Vec<(u64, u64, u16)>,
     blocks: Vec<(u64, u64)>,
 }
 
 impl Sink {
-    /// After the handshake, with this round-trip time.
+    /// A receiver after the handshake, with this round-trip time.
     fn new(rtt_ms: u64) -> Self {
         let preset = PRESETS.iter().find(|preset| preset.name == "linux-6.1").unwrap();
         let stack = (preset.stack)().with(|s| {
@@ -55,7 +55,7 @@ impl Sink {
         }
     }
 
-    /// Segment `n` arrives, answering what this end sent 50 ms before.
+    /// Segment `n` arrives, with an echo of this end's timestamp 50 ms before.
     fn segment(&mut self, n: u64, push: bool, micros: u64) {
         self.run(micros);
         let range = Range { start: n * MSS, end: (n + 1) * MSS };
@@ -78,9 +78,9 @@ impl Sink {
 
 #[test]
 fn four_rounds_of_slow_start() {
-    // Rounds of 10, 20, 40 segments in bursts of two, on 100 Mbit/s and 50 ms: single
-    // acknowledgements until 16 are spent, then one for each burst, until the buffer grows, which
-    // it does with the first segment of the third round.
+    // Rounds of 10, 20, 40 segments in bursts of two, at 100 Mbit/s and 50 ms: one acknowledgement
+    // per segment until the 16 quick ones are used up, then one per burst, until the buffer grows
+    // with the first segment of the third round.
     let mut sink = Sink::new(50);
     sink.pairs(0, 10, 0, 121);
     assert_eq!(sink.acks(), (1..=10).collect::<Vec<_>>());
@@ -99,7 +99,7 @@ fn four_rounds_of_slow_start() {
 
 #[test]
 fn a_lone_segment_without_push_waits() {
-    // Seventeen at once, 25 ms and some after a tick of the clock.
+    // Seventeen together, 0.56 ms after a tick.
     let mut sink = Sink::new(50);
     for n in 0..17 {
         sink.segment(n, n % 2 == 1, 25_560);
@@ -124,9 +124,9 @@ fn bursts_of_nine_are_acknowledged_by_twos_and_one() {
 }
 
 #[test]
-fn acknowledgements_of_what_is_out_of_order_wait_a_millisecond_from_the_fourth_on() {
-    // The first segment of all is lost: there was no data in order, so nothing is quick. Packets
-    // are 1.211 ms apart.
+fn from_the_fourth_on_duplicate_acknowledgements_wait_a_millisecond() {
+    // The first segment is lost: without data in order there are no quick acknowledgements.
+    // Packets are 1.211 ms apart.
     let mut sink = Sink::new(50);
     (1..20).for_each(|n| sink.segment(n, n % 2 == 1, 1_211 * n));
     sink.run(30_000);
@@ -134,7 +134,7 @@ fn acknowledgements_of_what_is_out_of_order_wait_a_millisecond_from_the_fourth_o
     assert_eq!(late.len(), 19);
     assert_eq!((late[2], late[3], late[18]), (0, 1_100, 1_100));
     assert_eq!(sink.blocks, [(1, 20)]);
-    // The hole is filled: at once.
+    // The hole is filled: acknowledged at once.
     sink.sent.clear();
     sink.segment(0, true, 60_000);
     assert_eq!(
@@ -144,7 +144,7 @@ fn acknowledgements_of_what_is_out_of_order_wait_a_millisecond_from_the_fourth_o
 }
 
 #[test]
-fn at_a_high_rate_one_speaks_for_nine() {
+fn at_a_high_rate_one_is_sent_for_nine() {
     // 0.121 ms apart: 1.1 / 0.121 = 9.1
     let mut sink = Sink::new(50);
     (1..100).for_each(|n| sink.segment(n, false, 121 * n));
@@ -153,16 +153,16 @@ fn at_a_high_rate_one_speaks_for_nine() {
 }
 
 #[test]
-fn a_third_range_sends_what_was_held_first() {
+fn a_third_range_releases_the_held_acknowledgement() {
     let mut sink = Sink::new(50);
     (0..3).for_each(|n| sink.segment(10 + n, false, 10));
     assert_eq!(sink.acks().len(), 3);
-    // Second range: held. Third: what was held leaves, without the third.
+    // Second range: held. Third: the held acknowledgement is sent, without the third.
     sink.segment(15, false, 20);
     assert_eq!(sink.acks().len(), 0);
     sink.segment(20, false, 30);
     assert_eq!((sink.acks().len(), sink.blocks.clone()), (1, vec![(15, 16), (10, 13)]));
-    // The next one speaks for the third too.
+    // The next one reports the third too.
     sink.run(5_000);
     assert_eq!(sink.acks().len(), 0);
     sink.segment(21, false, 5_000);
@@ -182,7 +182,7 @@ fn duplicates_are_reported_first_and_once() {
     sink.segment(40, false, 2_000);
     sink.segment(35, false, 2_000);
     assert_eq!(sink.blocks, [(35, 36), (35, 36), (40, 41)]);
-    // Below everything: beside two of what is out of order.
+    // A D-SACK below the cumulative ACK, beside two out-of-order blocks.
     sink.segment(45, false, 2_000);
     sink.segment(7, false, 2_000);
     assert_eq!(sink.blocks, [(7, 8), (45, 46), (35, 36)]);
@@ -197,7 +197,7 @@ fn a_duplicate_makes_the_next_sixteen_quick() {
     sink.acks();
     sink.segment(3, false, 1_000);
     sink.acks();
-    // The duplicate was older than the last acknowledgement, and took none of the sixteen.
+    // The duplicate was older than the last acknowledgement and used none of the sixteen.
     (18..38).for_each(|n| sink.segment(n, false, 2_000));
     assert_eq!(sink.acks(), (19..=34).chain([36, 38]).collect::<Vec<_>>());
 }

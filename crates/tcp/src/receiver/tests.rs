@@ -25,8 +25,8 @@ fn blocks(r: &Receiver) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn the_block_that_changed_last_comes_first() {
-    // RFC 2018 section 4 with timestamps: three blocks at most.
+fn the_block_changed_last_comes_first() {
+    // RFC 2018 section 4: with timestamps at most three blocks.
     let mut r = receiver(DelayedAck::Off);
     for n in [0, 2, 4, 6, 8] {
         segment(&mut r, n);
@@ -41,7 +41,7 @@ fn the_block_that_changed_last_comes_first() {
 }
 
 #[test]
-fn every_second_segment_is_acknowledged_or_the_first_after_the_timeout() {
+fn every_second_segment_is_acknowledged_or_one_after_the_timeout() {
     let timeout = Duration::from_millis(40);
     let mut r = receiver(DelayedAck::Counted { timeout });
     segment(&mut r, 0);

@@ -13,7 +13,7 @@ use crate::scoreboard::AckSummary;
 pub(super) struct Arrival<'a> {
     pub(super) info: &'a AckInfo<'a>,
     pub(super) now: Time,
-    /// Pipe and first unacknowledged offset before it came.
+    /// Pipe and SND.UNA before it.
     pub(super) prior_pipe: u64,
     pub(super) prior_una: u64,
     /// Whether the peer's window allows more than before.
@@ -22,18 +22,18 @@ pub(super) struct Arrival<'a> {
     pub(super) summary: AckSummary,
 }
 
-/// Its consequence for the episode of congestion.
+/// Its effect on the congestion episode.
 #[derive(Clone, Copy)]
 struct Verdict {
     /// The episode ends.
     leaving: bool,
     /// An episode of recovery begins.
     entering: bool,
-    /// Recovery ends and begins again at once, as one.
+    /// Recovery ends and another begins without leaving the state.
     goes_on: bool,
     /// The window is reduced for a congestion mark.
     marked: bool,
-    /// Bytes of what was delivered that were marked.
+    /// Delivered bytes that were marked.
     marked_bytes: u64,
 }
 
@@ -63,7 +63,7 @@ impl Sender {
         let leaving = at_end && !undone;
         let wait = self.find_losses(&mut ack, leaving);
         self.lost += ack.summary.lost;
-        // What arrived twice has left the network twice (Linux 6.1 `tcp_dsack_seen`).
+        // Duplicate data was delivered too (Linux 6.1 `tcp_dsack_seen`).
         ack.summary.delivered += twice;
         self.delivered += twice;
         let mut flow = self.flow(ack.prior_pipe, now);
@@ -130,10 +130,10 @@ impl Sender {
         }
     }
 
-    /// Whether duplicate acknowledgements without SACK mean that new data has arrived. After an episode
-    /// its retransmissions may cause them (RFC 6582 section 3.2 step 2; Linux
-    /// `tcp_is_non_sack_preventing_reopen`). After a timeout earlier data has left the pipe already;
-    /// Linux counts them once new data has left (`tcp_process_loss`).
+    /// Whether duplicate acknowledgements without SACK count as deliveries. After an episode its
+    /// retransmissions may cause them (RFC 6582 section 3.2 step 2; Linux
+    /// `tcp_is_non_sack_preventing_reopen`). After a timeout earlier data is no longer in the pipe;
+    /// Linux counts them once new data has been sent (`tcp_process_loss`).
     pub(super) fn heeds_duplicates(&self) -> bool {
         match self.phase {
             Phase::Recovery => !self.is_held(),
@@ -147,15 +147,15 @@ impl Sender {
         }
     }
 
-    /// Whether the count reports new marks, and on how many delivered bytes. An acknowledgement without
-    /// other information may be late (RFC 9768 section 3.2.2.2).
+    /// Whether the count reports new marks, and on how many delivered bytes. Ignored on an
+    /// acknowledgement without new information, which may be reordered (RFC 9768 section 3.2.2.2).
     #[inline(never)]
     fn count_marks(&mut self, count: u8, summary: &AckSummary) -> (bool, u64) {
         if summary.acked == 0 && summary.delivered == 0 {
             return (false, 0);
         }
         let before = std::mem::replace(&mut self.mark_count, count);
-        // The number of packets is not kept; this is its minimum.
+        // Packets are not counted; this is the least number.
         let packets = summary.delivered.div_ceil(self.segment_bytes);
         let marked = ace::newly_marked(count, before, packets);
         if marked > 0 {
@@ -164,9 +164,10 @@ impl Sender {
         (marked > 0, (marked * self.segment_bytes).min(summary.delivered))
     }
 
-    /// Sample for the timeout (earliest segment newly acknowledged, or else SACKed) and, returned,
-    /// for the algorithm (latest; SACKed before acknowledged), as Linux takes them. Segments sent twice
-    /// give none (Karn); then the echoed timestamp does (RFC 7323 section 4.2).
+    /// Measure RTT as Linux does: for the RTO from the earliest segment newly acknowledged, or else
+    /// SACKed; returned for the algorithm, from the latest segment SACKed, or else acknowledged.
+    /// Retransmitted segments give no sample (Karn's rule), but the echoed timestamp does (RFC 7323
+    /// section 4.2).
     fn measure_rtt(&mut self, ack: &Arrival<'_>) -> Option<Duration> {
         let Arrival { info, now, ref summary, .. } = *ack;
         if !self.policy.measures_rtt(self, info, summary) {
@@ -191,7 +192,7 @@ impl Sender {
         Some(latest)
     }
 
-    /// A round trip that ends now, measured with a clock of whole ticks.
+    /// An RTT that ends now, measured by a clock of coarse ticks.
     pub(super) fn in_clock_ticks(&self, rtt: Duration, now: Time) -> Duration {
         let tick = self.stack.rto.rtt_clock.as_nanos();
         if tick == 0 {
@@ -263,8 +264,8 @@ impl Sender {
         flow.phase = next;
     }
 
-    /// Whether the window may grow. RFC 7661 in Linux's form (`tcp_is_cwnd_limited`): a window that was
-    /// not filled does not grow, except below the threshold where half of it used is enough.
+    /// Whether the window may grow: only if it was filled, or in slow start half filled (RFC 7661
+    /// as in Linux `tcp_is_cwnd_limited`).
     fn window_was_used(&self, prior_pipe: u64) -> bool {
         let cwnd = self.cwnd();
         if self.stack.window.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
@@ -279,8 +280,8 @@ impl Sender {
         self.policy.was_window_used(self, prior_pipe)
     }
 
-    /// End the episode, or begin the next. Returns true if the algorithm asked for a reduction, whose
-    /// first step comes with the next acknowledgement.
+    /// End the episode or begin the next. Returns true if the algorithm asked for a reduction,
+    /// which starts with the next acknowledgement.
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
         let Verdict { leaving, entering, goes_on, marked, .. } = verdict;
         if leaving && !self.stack.window.grow_on_exit {
@@ -288,8 +289,7 @@ impl Sender {
             let in_flight = self.board.pipe();
             self.cc.on_recovered(cwnd, &Flow { phase: Phase::Open, in_flight, ..*flow });
         }
-        // Losses that were found in the episode that ends now, or by its last acknowledgement, of
-        // data sent after it began, are the next episode's (RFC 6675 section 5).
+        // Losses of data sent after this episode began belong to the next one (RFC 6675 section 5).
         let again = leaving && !self.policy.stays_in_recovery() && self.has_further_losses();
         if entering || goes_on || again {
             self.react_to_loss(flow, now);
@@ -313,7 +313,7 @@ impl Sender {
             self.policy.hold(self.flight_segments(), u64::from(self.board.reordering()));
             return;
         }
-        // Without SACK a duplicate says something, too (`tcp_cwnd_down`).
+        // Without SACK a duplicate counts too (`tcp_cwnd_down`).
         let duplicate = info.duplicate.is_some() || (!self.sack && info.pure);
         self.step(summary, summary.acked > 0 || summary.delivered > 0 || duplicate);
     }
@@ -333,8 +333,8 @@ impl Sender {
         self.policy.advance(progress);
     }
 
-    /// An old acknowledgement. Its SACK blocks count and may reveal losses, but the window does not
-    /// change (Linux 6.1 `tcp_ack`, from `old_ack` on).
+    /// Process an old acknowledgement: its SACK blocks count and may reveal losses, but the window
+    /// does not change (Linux 6.1 `tcp_ack`, from `old_ack` on).
     #[cold]
     #[inline(never)]
     fn handle_old_ack(&mut self, info: &AckInfo<'_>, now: Time) {
@@ -352,7 +352,7 @@ impl Sender {
         self.delivered += delivered;
         let min_rtt = self.rtt.min_rtt();
         if let Some(rate) = self.board.delivery_rate() {
-            // It counts, but is no sample.
+            // Counted, but not used as a sample.
             rate.sample(delivered, ack.summary.lost, min_rtt, now);
         }
         if self.enters_recovery(&ack.summary) {

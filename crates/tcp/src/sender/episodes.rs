@@ -9,7 +9,7 @@ use crate::scoreboard::AckSummary;
 use crate::timer::Expiry;
 
 impl Sender {
-    /// The timer may have expired, or pacing may allow a segment.
+    /// Handle the timer, if it has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.policy.is_whole_sender() {
             return self.with_policy(|policy, s| policy.handle_timeout(s, now));
@@ -42,7 +42,7 @@ impl Sender {
         self.start_over(first, self.board.pipe(), now);
     }
 
-    /// The time for reordering is over: missing segments are lost (RFC 8985 section 6.2 step 5).
+    /// The reordering timer expired: overdue segments are lost (RFC 8985 section 6.2 step 5).
     fn stop_waiting(&mut self, now: Time) {
         let flow = self.flow(self.board.pipe(), now);
         self.board.rack().look_again();
@@ -51,7 +51,7 @@ impl Sender {
         self.lost += summary.lost;
         if summary.lost > 0 && self.phase != Phase::Recovery {
             self.react_to_loss(&Flow { in_flight: self.board.pipe(), ..flow }, now);
-            // As if one segment had arrived (`tcp_rack_reo_timeout`).
+            // As if one segment had been delivered (`tcp_rack_reo_timeout`).
             self.step(&AckSummary { delivered: self.mss(), ..summary }, true);
         }
         match wait {
@@ -61,7 +61,7 @@ impl Sender {
         }
     }
 
-    /// Mark everything outstanding lost, and begin again at the first hole.
+    /// Mark everything outstanding lost and retransmit from the first hole.
     fn start_over(&mut self, first: bool, pipe: u64, now: Time) {
         let by_time = self.detector.is_by_time();
         let sacked = self.board.sacked_segments();
@@ -99,8 +99,8 @@ impl Sender {
     #[inline(never)]
     pub(super) fn react_to_loss(&mut self, flow: &Flow, now: Time) {
         if self.restarts_after_loss {
-            // As a timeout, but the timer did not expire: no back-off. A window just reduced for a
-            // mark is not reduced again.
+            // As after a timeout, but without timer back-off. A window just reduced for a mark is
+            // not reduced again.
             let first = self.phase != Phase::Cwr;
             self.counters.reductions += u64::from(first);
             self.timed_out_at = None;
@@ -140,7 +140,7 @@ impl Sender {
         self.rescue_allowed = self.policy.rescues(self.sack);
     }
 
-    /// The window is reduced for a mark, or because the algorithm asks for it.
+    /// Reduce the window for a mark or at the request of the algorithm.
     #[cold]
     #[inline(never)]
     pub(super) fn enter_cwr(&mut self, signal: Signal, flow: &Flow) {
@@ -153,7 +153,7 @@ impl Sender {
         self.cwr_pending = true;
     }
 
-    /// Reduce the window: the algorithm gives the target, the policy the path to it.
+    /// Reduce the window: the algorithm gives the target, the policy the steps.
     fn reduce(&mut self, signal: Signal, flow: &Flow) {
         let mss = self.mss();
         let prior = self.cwnd() / mss;
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// The episode is over. Returns the resulting window in bytes.
+    /// End the episode. Returns the resulting window in bytes.
     #[cold]
     #[inline(never)]
     pub(super) fn leave_recovery(&mut self) -> u64 {

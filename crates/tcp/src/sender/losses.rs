@@ -101,7 +101,7 @@ impl Sender {
         let limit = if waits { self.recover } else { u64::MAX };
         self.board.detect_losses_below(limit, summary);
         let duplicate = info.pure && summary.acked == 0;
-        // In recovery every duplicate stands for the first hole.
+        // In recovery every duplicate marks the first hole.
         let first_hole = in_recovery && duplicate && self.board.una() < self.recover;
         if first_hole || (!in_episode && self.is_starved()) {
             summary.lost += self.board.mark_head_lost();
@@ -110,8 +110,8 @@ impl Sender {
         }
     }
 
-    /// Whether too little is outstanding to exceed the tolerated reordering, enough of it has arrived,
-    /// and there is nothing else to send (`tcp_time_to_recover`).
+    /// Whether too little is outstanding to exceed the tolerated reordering, enough of it is
+    /// SACKed, and there is nothing else to send (`tcp_time_to_recover`).
     fn is_starved(&self) -> bool {
         let outstanding = self.board.outstanding_segments();
         let enough = (outstanding / 2).max(u64::from(self.stack.losses.reordering));
@@ -124,7 +124,7 @@ impl Sender {
     fn count_duplicates_without_sack(&mut self, ack: &mut Arrival<'_>, leaving: bool) {
         let acked = ack.summary.acked;
         let is_lost = if self.phase == Phase::Recovery && !leaving && acked > 0 {
-            // Section 3.2 step 3: a partial acknowledgement names the next hole.
+            // Section 3.2 step 3: a partial acknowledgement reveals the next hole.
             self.board.una() < self.recover
         } else {
             ack.info.pure
@@ -137,9 +137,9 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5 step 1: as many duplicates as the threshold mean a loss even if too few
-    /// bytes are SACKed for it, as at the end of a transfer. A duplicate brings new SACKs and
-    /// acknowledges nothing new (section 2).
+    /// RFC 6675 section 5 step 1: DupThresh duplicates indicate a loss even if too few bytes are
+    /// SACKed, as at the end of a transfer. A duplicate SACKs new data and acknowledges none
+    /// (section 2).
     fn count_duplicates(&mut self, summary: &mut AckSummary) {
         if summary.acked > 0 || self.phase != Phase::Open {
             self.sack_duplicates = 0;

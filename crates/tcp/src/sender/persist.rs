@@ -1,4 +1,4 @@
-//! Probes of a closed window, in case the segment that opens it is lost (RFC 9293 section 3.8.6.1;
+//! Zero-window probes, in case the window update is lost (RFC 9293 section 3.8.6.1;
 //! Linux 6.1 `net/ipv4/tcp_timer.c`, `tcp_probe_timer`; `tcp_output.c`, `tcp_send_probe0`,
 //! `tcp_write_wakeup`; `tcp_input.c`, `tcp_ack_probe`).
 
@@ -45,7 +45,7 @@ impl Sender {
         self.persist.due = self.board.is_empty() && self.has_unsent();
     }
 
-    /// Whether a window probe must leave now.
+    /// Whether a window probe must be sent now.
     #[inline]
     pub fn takes_window_probe(&mut self, now: Time) -> bool {
         self.persist.due && self.ask(now)
@@ -55,7 +55,7 @@ impl Sender {
     fn ask(&mut self, now: Time) -> bool {
         self.persist.due = false;
         if !self.board.is_empty() {
-            // Data left through a partly open window, and serves as the probe.
+            // Data sent into a partly open window serves as the probe.
             self.persist.doublings = 0;
             return false;
         }
@@ -70,7 +70,7 @@ impl Sender {
         first.saturating_mul(1 << self.persist.doublings).min(self.stack.rto.rto_max)
     }
 
-    /// Whether `len` bytes, less than a full segment, may leave of the `waiting` bytes.
+    /// Whether a small segment of `len` bytes may be sent while `waiting` bytes wait.
     pub(super) fn may_send_small(&self, len: u64, waiting: u64) -> bool {
         if len == waiting {
             return self.closed || self.nagle_allows();
@@ -81,7 +81,7 @@ impl Sender {
         self.board.is_empty() && (!ends_at_window || 2 * len >= self.max_window || self.persist.due)
     }
 
-    /// Whether Nagle's algorithm lets a small segment leave.
+    /// Whether Nagle's algorithm allows a small segment.
     pub(super) fn nagle_allows(&self) -> bool {
         match self.stack.sending.nagle {
             Nagle::Off => true,

@@ -1,5 +1,5 @@
-//! Tail loss probes (RFC 8985 section 7): without acknowledgements, one segment tests whether the
-//! last ones were lost (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_send_loss_probe`;
+//! Tail loss probes (RFC 8985 section 7): if no acknowledgement arrives, one segment probes whether
+//! the last ones were lost (Linux 6.1 `net/ipv4/tcp_output.c`, `tcp_send_loss_probe`;
 //! `tcp_input.c`, `tcp_process_tlp_ack`).
 
 use fairway_cc::{Flow, Phase, Signal};
@@ -11,11 +11,11 @@ use super::{Sender, Transmission};
 /// State of the probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// End of the outstanding data when it left, if one is in flight.
+    /// SND.NXT when it was sent, if one is in flight (`tlp_high_seq`).
     high: Option<u64>,
     /// Whether it was a retransmission.
     again: bool,
-    /// Whether it must leave now, whatever the window.
+    /// Whether it must be sent now, regardless of the window.
     due: bool,
 }
 

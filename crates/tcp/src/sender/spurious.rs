@@ -44,8 +44,8 @@ impl Sender {
         ack.info.duplicate.map_or(0, |range| self.count_duplicate(range, ack.prior_una))
     }
 
-    /// `range` arrived twice. Returns its bytes, or none if fewer were retransmitted, so that the
-    /// network made the copy (Linux 6.1 `tcp_dsack_seen`).
+    /// `range` arrived twice. Returns its bytes, or 0 if fewer were retransmitted and the network
+    /// made the copy (Linux 6.1 `tcp_dsack_seen`).
     #[cold]
     #[inline(never)]
     fn count_duplicate(&mut self, range: Range, prior_una: u64) -> u64 {
@@ -57,7 +57,7 @@ impl Sender {
         if self.reported_twice > self.counters.retransmissions {
             return 0;
         }
-        // A probe's duplicate is no sign of reordering.
+        // The duplicate of a tail loss probe does not indicate reordering.
         if !self.probe.ends_at(range.end) {
             let (una, nxt) = (self.board.una(), self.snd_nxt);
             self.board.rack().duplicate(una, nxt);

@@ -7,12 +7,12 @@ use super::Sender;
 use crate::scoreboard::AckSummary;
 use crate::timer::Expiry;
 
-/// Minimum delay of a probe or for reordering: two ticks (Linux 6.1 `include/net/tcp.h`,
+/// Minimum delay of the probe and reordering timers: two ticks (Linux 6.1 `include/net/tcp.h`,
 /// `TCP_TIMEOUT_MIN`).
 const LEAST_WAIT: Duration = Duration::from_millis(2);
 
 impl Sender {
-    /// Set the timer after an acknowledgement; `wait` is the time left for reordering.
+    /// Set the timer after an acknowledgement; `wait` is what remains of the reordering window.
     #[inline(always)]
     pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
@@ -51,8 +51,8 @@ impl Sender {
         self.timer.start(Expiry::Reordering, delay, now);
     }
 
-    /// Restart the retransmission timer; in place of another timer, with the time that remains (Linux
-    /// 6.1 `tcp_rearm_rto`).
+    /// Restart the retransmission timer. If it replaces another timer, it runs for the time left
+    /// (Linux 6.1 `tcp_rearm_rto`).
     #[inline(always)]
     pub(super) fn rearm(&mut self, now: Time) {
         match self.timer.purpose() {
@@ -101,7 +101,7 @@ impl Sender {
         true
     }
 
-    /// Nothing more may leave.
+    /// Nothing more may be sent in answer to this event.
     pub(super) fn end_pass(&mut self, now: Time) {
         if self.pass.ended {
             return;

@@ -23,7 +23,7 @@ impl Sender {
         self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
     }
 
-    /// The next segment, if any may leave.
+    /// The next segment, if any may be sent.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
         if self.policy.is_whole_sender() {
             return self.with_policy(|policy, s| policy.poll_transmit(s, now));
@@ -102,8 +102,8 @@ impl Sender {
         self.stack.losses.tail_loss_probe || self.policy.restarts_timer_with_head()
     }
 
-    /// RFC 6675 NextSeg rule 3, when nothing is marked lost and no new data may leave: a segment that
-    /// may be lost, to keep the ACK clock running.
+    /// RFC 6675 NextSeg rule 3: if nothing is marked lost and no new data may be sent, a segment
+    /// that may be lost, to keep the ACK clock running.
     fn rescue(&mut self) -> Option<Lost> {
         let nothing_new = self.snd_nxt >= self.sendable_end();
         if !self.rescue_allowed || !nothing_new || self.phase != Phase::Recovery {
@@ -206,7 +206,8 @@ impl Sender {
         Size::Device { tick: self.stack.rto.rto_granularity, deferred_at: self.deferred_at }
     }
 
-    /// In recovery; before Linux 4.1, in any phase but Open (2.6.27 `tcp_tso_should_defer`).
+    /// Whether bursts are not deferred: in recovery; before Linux 4.1, in any phase but Open
+    /// (2.6.27 `tcp_tso_should_defer`).
     fn sends_at_once(&self) -> bool {
         if self.stack.sending.tso_autosizing {
             matches!(self.phase, Phase::Recovery | Phase::Loss)
@@ -215,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// The algorithm's pacing rate, or Linux's from window and round-trip time
+    /// The algorithm's pacing rate, or Linux's from the window and the RTT
     /// (`tcp_update_pacing_rate`; net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
     fn pacing_bytes_per_s(&self) -> Option<u64> {
         if let Some(rate) = self.cc.pacing_rate() {
@@ -252,7 +253,7 @@ impl Sender {
         Transmission { range, fin, retransmission: false, cwr, push: fin }
     }
 
-    /// End of the data that application, send buffer and peer allow.
+    /// End of the data that the application, the send buffer and the peer's window allow.
     pub(super) fn sendable_end(&self) -> u64 {
         if let Some(queue) = &self.queue {
             return queue.written().min(self.right_edge);
@@ -267,7 +268,7 @@ impl Sender {
             || pipe + len <= self.policy.window(self)
     }
 
-    /// Data leaves while nothing is in the network (Linux `tcp_event_data_sent`).
+    /// Data is sent while nothing is in flight (Linux `tcp_event_data_sent`).
     #[inline(never)]
     fn begin_transmission(&mut self, now: Time) {
         if self.counters.segments > 0 {
@@ -278,8 +279,8 @@ impl Sender {
         }
     }
 
-    /// The application has written after a pause (Linux `tcp_slow_start_after_idle_check`); waiting for
-    /// the peer's window does not count.
+    /// Slow start after an idle period (Linux `tcp_slow_start_after_idle_check`). Waiting for the
+    /// peer's window is not idle.
     pub(super) fn restart_after_idle(&mut self, now: Time) {
         if !std::mem::take(&mut self.wrote_when_idle) {
             return;

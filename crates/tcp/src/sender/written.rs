@@ -79,7 +79,7 @@ impl Sender {
         }
     }
 
-    /// The application writes although nothing may leave.
+    /// The application writes although nothing may be sent.
     #[inline]
     pub(super) fn keep_writing(&mut self) {
         if self.queue.is_some() {
@@ -110,7 +110,7 @@ impl Sender {
         Sizes { most: most.max(mss), unmarked: window / 2 }
     }
 
-    /// Begin a burst if one may leave; `at_once` if it is not deferred.
+    /// Begin a burst if one may be sent; `at_once` if it is not deferred.
     fn sizes_burst(&mut self, at_once: bool, now: Time) -> bool {
         let Some(queue) = &self.queue else { return false };
         let mss = self.segment_bytes;
@@ -145,8 +145,8 @@ impl Sender {
         }
     }
 
-    /// Begin a burst of up to `segments` and `needed` bytes; it ends with a small segment only if that
-    /// might leave alone, or ends the buffer (`tcp_mss_split_point`).
+    /// Begin a burst of up to `segments` and `needed` bytes. It ends with a small segment only if
+    /// that could be sent alone or ends the buffer (`tcp_mss_split_point`).
     fn begin_sized(&mut self, segments: u64, needed: u64, is_whole: bool) {
         let mss = self.segment_bytes;
         let mut bytes = needed.min(segments.saturating_mul(mss));
@@ -176,7 +176,7 @@ impl Sender {
         }
     }
 
-    /// A burst has left: a waiting application may wake before the next takes more memory
+    /// A burst was sent: a waiting application may continue before the next takes more memory
     /// (`tcp_event_new_data_sent`).
     #[inline]
     pub(super) fn note_sent(&mut self) {

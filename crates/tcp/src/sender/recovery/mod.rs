@@ -1,8 +1,8 @@
-//! Recovery policies: what stacks do differently while losses are repaired.
+//! Recovery policies: how stacks differ while losses are repaired.
 //!
-//! A policy is a type with its own state in a file here, and a line in the table below. It implements
-//! [`RecoveryPolicy`], and overrides what it does other than the RFCs; nothing else in the sender asks
-//! which policy it has.
+//! A policy is a type with its own state in a file here, and a line in the table below. It
+//! implements [`RecoveryPolicy`] and overrides the hooks in which it departs from the RFCs; nothing
+//! else in the sender asks for the policy.
 
 mod ns3;
 mod prr;
@@ -22,42 +22,42 @@ use crate::scoreboard::{AckSummary, Scoreboard};
 use table::{hooks, policies};
 
 policies! {$
-    /// RFC 6675 (with SACK) or RFC 6582 (without): the window is the threshold at once, and
-    /// segments leave as the pipe falls below it.
+    /// RFC 6675 with SACK, RFC 6582 without: the window drops to the threshold at once, and
+    /// segments are sent as the pipe falls below it.
     Rfc(rfc::Rfc) = "rfc";
-    /// ns-2.35 TCP-Linux: the algorithm's recovery window at once, but while flight is above it
-    /// one segment leaves for each acknowledgement, so flight falls only with what is marked
-    /// lost (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
-    /// `overhead_` undoes). On exit the threshold, no more than flight plus three segments.
+    /// ns-2.35 TCP-Linux: the algorithm's recovery window at once. While flight exceeds it, one
+    /// segment is sent for each acknowledgement, so flight falls only by segments marked lost
+    /// (`tcp/tcp-linux.cc`, `send_much`; meant as rate halving, which the delayed send of
+    /// `overhead_` undoes). On exit the threshold, at most flight plus three segments.
     TcpLinux(tcp_linux::TcpLinux) = "tcp-linux";
     /// ns-2.35 Agent/TCP/Sack1 (`tcp/tcp-sack1.cc`): the algorithm's window at once, and its own
-    /// count of what is in flight: every acknowledgement takes one off, a partial one two. Every
-    /// hole below the highest SACK is sent again once. A timeout forgets the SACKs and sends
-    /// everything again. Without SACK as [`Recovery::Rfc`].
+    /// estimate of the pipe, which every acknowledgement lowers by one and a partial one by two.
+    /// Every hole below the highest SACK is retransmitted once. A timeout forgets the SACKs and
+    /// retransmits everything. Without SACK as [`Recovery::Rfc`].
     Sack1(sack1::Sack1) = "sack1";
     /// Proportional rate reduction (RFC 6937) in Linux 6.1's form (`net/ipv4/tcp_input.c`,
-    /// `tcp_cwnd_reduction`): flight falls to the threshold with what arrives.
+    /// `tcp_cwnd_reduction`): flight falls to the threshold in proportion to delivered data.
     Prr(prr::Prr) = "prr";
-    /// RFC 5681 section 3.2 to the letter: as [`Recovery::Rfc`], but over with the first
-    /// acknowledgement of anything new, whatever else is missing. If that grows the window, it counts
-    /// as one segment (4.3BSD-Reno; ns-2.35 `tcp/tcp-full.cc`, `pack_action`).
+    /// RFC 5681 section 3.2 to the letter: as [`Recovery::Rfc`], but the first acknowledgement of
+    /// new data ends recovery even if partial. If that grows the window, it counts as one segment
+    /// (4.3BSD-Reno; ns-2.35 `tcp/tcp-full.cc`, `pack_action`).
     Reno(reno::Reno) = "reno";
-    /// Rate halving as Linux had it before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`,
-    /// `tcp_fastretrans_alert`): one segment leaves for every second acknowledgement, and the window
-    /// is never more than one above flight.
+    /// Rate halving as in Linux before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`,
+    /// `tcp_fastretrans_alert`): one segment is sent for every second acknowledgement, and the
+    /// window is at most one segment above flight.
     RateHalving(rate_halving::RateHalving) = "rate-halving";
-    /// ns-3.29, and with it the whole sender: buffer, estimate of what is in flight, round trips and
-    /// timer (`src/internet/model/tcp-socket-base.cc`, `TcpClassicRecovery`). Only `sack`,
-    /// `timestamps`, `reordering`, `limited_transmit`, `nagle` and the sizes matter beside it.
+    /// The whole sender of ns-3.29: buffer, pipe, RTT estimate and timer
+    /// (`src/internet/model/tcp-socket-base.cc`, `TcpClassicRecovery`). Of the other switches only
+    /// `sack`, `timestamps`, `reordering`, `limited_transmit`, `nagle` and the sizes matter.
     Ns3(Box<ns3::Ns3>) = "ns3";
 }
 
-/// A reduction of the window that begins, all in segments.
+/// Start of a window reduction, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
     /// Window before.
     pub prior: u64,
-    /// The threshold, or the window before if that is less.
+    /// The threshold, at most the window before.
     pub target: u64,
     /// The algorithm's window during recovery.
     pub floor: u64,
@@ -67,24 +67,24 @@ pub(crate) struct Reduction {
     pub by_loss: bool,
 }
 
-/// What one acknowledgement says to a reduction under way, in segments.
+/// Input of one acknowledgement to a reduction, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// In the network now.
     pub in_flight: u64,
-    /// Newly arrived.
+    /// Newly delivered.
     pub delivered: u64,
-    /// Whether the first unacknowledged byte moved, and nothing was newly found lost.
+    /// Whether SND.UNA advanced and nothing was newly marked lost.
     pub advanced_without_loss: bool,
-    /// Whether it says anything that was not known.
+    /// Whether it has any new information.
     pub is_informative: bool,
 }
 
-/// A segment that leaves.
+/// A segment being sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub phase: Phase,
-    /// Whether it leaves whatever the window says.
+    /// Whether it is sent regardless of the window.
     pub is_forced: bool,
     pub mss: u64,
 }
@@ -93,7 +93,7 @@ hooks! {
     ask {
         /// The window in segments while it is being reduced step by step.
         fn reduced_window(&self) -> Option<u64> { None }
-        /// Most bytes in flight, unless a segment leaves whatever the window says.
+        /// Most bytes in flight, unless a segment is forced out.
         fn window(&self, s: &Sender) -> u64 { s.cwnd() }
         /// Most bytes in flight for data sent now.
         fn flight_allowance(&self, s: &Sender) -> u64 {
@@ -101,70 +101,69 @@ hooks! {
         }
         /// Whether the window is inflated while losses are repaired (RFC 5681 section 3.2).
         fn inflates(&self, sack: bool) -> bool { false }
-        /// The window as its own stack records it.
+        /// The window as the original stack records it.
         fn recorded_window(&self, s: &Sender) -> u64 {
             let inflated = self.inflates(s.sack) && s.phase == Phase::Recovery;
             s.cwnd() + if inflated { s.board.duplicates() * s.mss() } else { 0 }
         }
-        /// Whether the policy has its own count of what is in flight.
+        /// Whether the policy has its own estimate of the pipe.
         fn counts_pipe_itself(&self, phase: Phase) -> bool { false }
-        /// Whether the window was used enough to grow, of which `prior_pipe` was in flight.
+        /// Whether a window with `prior_pipe` in flight was used enough to grow.
         fn was_window_used(&self, s: &Sender, prior_pipe: u64) -> bool {
             let cwnd = s.cwnd();
             prior_pipe + s.mss() > cwnd || (cwnd < s.cc.ssthresh() && cwnd < 2 * prior_pipe)
         }
-        /// What the algorithm is told that the sender is doing.
+        /// The phase reported to the algorithm.
         fn phase_told(&self, s: &Sender) -> Phase { s.phase() }
-        /// Whether the algorithm is told the age of the latest segment as its round trip.
+        /// Whether the algorithm gets the age of the latest segment as the RTT.
         fn tells_age_of_last(&self) -> bool { false }
 
         /// Whether the policy alone interprets acknowledgements ([`RecoveryPolicy::learn`]).
         fn learns_itself(&self) -> bool { false }
-        /// Whether an acknowledgement measures a round trip.
+        /// Whether an acknowledgement gives an RTT sample.
         fn measures_rtt(&self, s: &Sender, info: &AckInfo<'_>, summary: &AckSummary) -> bool { true }
         /// Whether one segment is timed at a time.
         fn times_one_segment(&self, timestamps: bool) -> bool { false }
-        /// Whether duplicates say something once new data has left after a timeout.
+        /// Whether duplicates count once new data has been sent after a timeout.
         fn heeds_duplicates_after_timeout(&self) -> bool { true }
-        /// Whether duplicates say something that the repair may have brought about.
+        /// Whether duplicates count that retransmissions may have caused.
         fn heeds_duplicates_after_repair(&self, s: &Sender) -> bool { false }
-        /// Whether nothing is marked lost that was sent after the episode began.
+        /// Whether data sent after the episode began is not marked lost.
         fn repairs_episode_first(&self) -> bool { false }
 
         /// Whether a loss begins recovery while a timeout is being repaired.
         fn leaves_timeout(&self, s: &Sender, summary: &AckSummary) -> bool { false }
-        /// Whether `ack`, of something new, ends the episode under way.
+        /// Whether `ack`, of new data, ends the episode.
         fn ends_episode(&self, s: &Sender, ack: u64) -> bool { ack >= s.recover }
-        /// Whether the acknowledgement that ends one episode and begins the next is in recovery all
-        /// along.
+        /// Whether an acknowledgement that ends one episode and begins the next stays in recovery.
         fn stays_in_recovery(&self) -> bool { false }
         /// Whether losses remain when an episode ends.
         fn has_further_losses(&self, board: &mut Scoreboard) -> bool { board.next_lost().is_some() }
-        /// What the acknowledgement that ends recovery counts for.
+        /// Limit the data for which the acknowledgement that ends recovery counts.
         fn limit_last_ack(&self, ack: &mut Ack, mss: u64) {}
 
-        /// Whether a timeout lowers the threshold (RFC 5681 section 3.1: not for data that the timer
-        /// has resent).
+        /// Whether a timeout lowers the threshold (RFC 5681 section 3.1: not for data already
+        /// retransmitted by the timer).
         fn timeout_lowers_threshold(&self, s: &Sender) -> bool {
             s.phase != Phase::Loss || s.timed_out_at.is_none_or(|at| s.board.una() > at)
         }
-        /// Whether new data may tell if a timeout was for nothing (RFC 5682).
+        /// Whether F-RTO may detect a spurious timeout by new data (RFC 5682).
         fn may_judge_timeout(&self, sack: bool) -> bool { sack }
-        /// Whether the head leaves after a timeout whatever is in flight.
+        /// Whether the head is retransmitted after a timeout regardless of the pipe.
         fn forces_head_after_timeout(&self) -> bool { false }
-        /// Whether the first retransmission leaves whatever the window says (RFC 6675 step 4.3).
+        /// Whether the first retransmission is sent regardless of the window (RFC 6675 step 4.3).
         fn forces_first_retransmission(&self) -> bool { false }
-        /// Whether a segment that may be lost is sent again when there is nothing else (RFC 6675 NextSeg
-        /// rule 3).
+        /// Whether a segment that may be lost is retransmitted if there is nothing else to send
+        /// (RFC 6675 NextSeg rule 3).
         fn rescues(&self, sack: bool) -> bool { false }
-        /// Whether it is as often as the window allows; once in an episode otherwise.
+        /// Whether it is retransmitted as often as the window allows, not once per episode.
         fn rescues_repeatedly(&self) -> bool { false }
-        /// Whether sending the head again restarts the retransmission timer.
+        /// Whether retransmitting the head restarts the retransmission timer.
         fn restarts_timer_with_head(&self) -> bool { false }
         /// Most segments in answer to one event.
         fn burst_limit(&self, s: &Sender) -> u32 { u32::MAX }
 
-        /// The policy instead of this one where SACK was not agreed on.
+        /// The policy to use instead if SACK was not negotiated.
         fn without_sack(&self) -> Option<Policy> { None }
         /// Whether the policy is a whole sender, which handles events itself.
         fn is_whole_sender(&self) -> bool { false }
@@ -178,49 +177,49 @@ hooks! {
         fn rto(&self, s: &Sender) -> Duration { s.rtt.rto() }
         /// What is outstanding.
         fn outstanding(&self, s: &Sender) -> Outstanding { s.board.outstanding() }
-        /// When something leaves that only waits for its time.
+        /// When data that only waits for its time is sent.
         fn send_at(&self) -> Time { Time::NEVER }
-        /// Whether this end of the connection is no longer there.
+        /// Whether this end of the connection is gone.
         fn is_gone(&self, now: Time) -> bool { false }
     }
     tell {
-        /// Interpret an acknowledgement, and mark what is lost by it.
+        /// Interpret an acknowledgement and mark losses.
         fn learn(&mut self, s: &mut Sender, info: &AckInfo<'_>, summary: &mut AckSummary) {}
         /// A burst may begin.
         fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {}
-        /// A segment has left.
+        /// A segment was sent.
         fn sent(&mut self, board: &Scoreboard, departure: Departure) {}
-        /// Recovery begins, before the window is reduced; `reduces` unless it was for a mark just
-        /// before.
+        /// Recovery begins, before the window is reduced; `reduces` is false if a mark has just
+        /// reduced it.
         fn enter(&mut self, s: &mut Sender, reduces: bool) {}
         /// The window is reduced.
         fn reduce(&mut self, reduction: Reduction) {}
-        /// An acknowledgement comes while the window is being reduced.
+        /// An acknowledgement arrives while the window is being reduced.
         fn advance(&mut self, progress: Progress) {}
-        /// The episode goes on, without SACK, until something sent after it is acknowledged.
+        /// Without SACK, the episode continues until data sent after it is acknowledged.
         fn hold(&mut self, in_flight: u64, reordering: u64) {}
-        /// The episode is over. Returns the window in bytes that it leaves.
+        /// The episode ends. Returns the resulting window in bytes.
         fn leave(&mut self, s: &mut Sender) -> u64 { s.cc.cwnd() }
-        /// The reduction under way is void.
+        /// Abandon the current reduction.
         fn abandon(&mut self) {}
-        /// What is outstanding is about to be marked lost by a timeout.
+        /// A timeout is about to mark everything outstanding lost.
         fn time_out(&mut self, s: &mut Sender) { self.abandon(); }
-        /// A timeout was for nothing. Whether the policy has its own answer to that.
+        /// A timeout was spurious. Returns whether the policy has handled it.
         fn slow_down_after_spurious_timeout(&mut self, s: &mut Sender) -> bool { false }
 
-        /// An acknowledgement came to a whole sender.
+        /// An acknowledgement arrived at a whole sender.
         fn handle_ack(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {}
         /// A timer of a whole sender may have expired.
         fn handle_timeout(&mut self, s: &mut Sender, now: Time) {}
-        /// What a whole sender sends next.
+        /// The next segment of a whole sender.
         fn poll_transmit(&mut self, s: &mut Sender, now: Time) -> Option<Transmission> { None }
         /// The peer's window allows data up to `right_edge`.
         fn allow(&mut self, right_edge: u64) {}
         /// The application has written or closed.
         fn wrote(&mut self, stream_end: u64) {}
-        /// The application closes; `is_answer` if the other end has before.
+        /// The application closes; `is_answer` if the peer closed first.
         fn close(&mut self, is_answer: bool) {}
-        /// The handshake measured a round trip.
+        /// The handshake measured an RTT.
         fn measured(&mut self, rtt: Duration) {}
     }
 }
@@ -232,7 +231,7 @@ impl Default for Policy {
 }
 
 impl Sender {
-    /// Let the policy change the sender, which follows the RFCs meanwhile.
+    /// Let the policy change the sender, which has the RFC policy meanwhile.
     pub(super) fn with_policy<T>(&mut self, act: impl FnOnce(&mut Policy, &mut Sender) -> T) -> T {
         let mut policy = std::mem::take(&mut self.policy);
         let result = act(&mut policy, self);

@@ -1,9 +1,9 @@
-//! The sending half of ns-3.29, event for event (`src/internet/model/tcp-socket-base.cc`, whose
-//! functions are named here; applications write as its `BulkSendApplication` does).
+//! The sender of ns-3.29, event by event (`src/internet/model/tcp-socket-base.cc`, whose functions
+//! are named here; applications write as its `BulkSendApplication` does).
 //!
-//! It has its own buffer, round trips and order of steps, so that a run meets ns-3's packet by packet.
-//! Not followed: segments merged when they are sent again, the answer to a handshake segment that comes
-//! twice, a closed window, for which the sender asks as other stacks do, and data sent beyond it.
+//! It has its own buffer, RTT estimate and order of steps, so that a run matches ns-3's packet by
+//! packet. Not reproduced: merging of retransmitted segments, the answer to a repeated handshake
+//! segment, a closed window, which is probed as in other stacks, and data sent beyond the window.
 
 mod buffer;
 mod round_trips;
@@ -21,46 +21,46 @@ use crate::{Nagle, Stack};
 use buffer::Buffer;
 use round_trips::RoundTrips;
 
-/// What an application writes leaves this much later (`Send`: `TimeStep (1)`).
+/// Delay from an application's write to sending (`Send`: `TimeStep (1)`).
 const AFTER_WRITING: Duration = Duration::from_nanos(1);
 
 /// Timeouts in a row after which the connection is given up (`tcp-socket.cc`, `DataRetries`).
 const DATA_RETRIES: u32 = 6;
 
-/// What `TcpSocketBase` keeps besides what every sender does.
+/// State of `TcpSocketBase` that other senders do not have.
 pub(crate) struct Ns3 {
     buffer: Buffer,
     round_trips: RoundTrips,
     /// Duplicate acknowledgements; one that also acknowledges new data does not reset it
     /// (`m_dupAckCount`).
     duplicates: u32,
-    /// The segment to be sent next, which goes back when one is sent again (`m_nextTxSequence`).
+    /// Offset to send next, which goes back for a retransmission (`m_nextTxSequence`).
     next: u64,
-    /// First offset that was never sent, the FIN not counted (`m_highTxMark`).
+    /// First offset never sent, without the FIN (`m_highTxMark`).
     high: u64,
-    /// End of what was sent when the last episode began (`m_recover`).
+    /// End of the data sent when the last episode began (`m_recover`).
     recover: u64,
-    /// Whether no acknowledgement of part of an episode's data has come (`m_isFirstPartialAck`).
+    /// Whether no partial acknowledgement has arrived in the episode (`m_isFirstPartialAck`).
     awaits_partial_ack: bool,
-    /// Acknowledged bytes that make no whole segment yet (`m_bytesAckedNotProcessed`).
+    /// Acknowledged bytes short of a whole segment (`m_bytesAckedNotProcessed`).
     rest: u64,
     /// The peer's window in bytes (`m_rWnd`).
     window: u64,
-    /// What the application has put into the buffer.
+    /// End of the data that the application put into the buffer.
     written: u64,
-    /// Whether the FIN has left.
+    /// Whether the FIN was sent.
     fin_sent: bool,
     /// Whether the other end closed first.
     closes_second: bool,
-    /// When what the application wrote leaves.
+    /// When written data is sent.
     send_at: Time,
-    /// From when on this end is no longer there.
+    /// When this end goes away.
     gone_at: Time,
     /// Whether the application has written or closed since.
     wrote: bool,
-    /// Segments that leave at this instant.
+    /// Segments to send at this instant.
     ready: VecDeque<Transmission>,
-    /// Whether one of them leaves whatever the window says.
+    /// Whether one of them is sent regardless of the window.
     is_forced: bool,
 }
 
@@ -143,7 +143,7 @@ impl RecoveryPolicy for Ns3 {
         self.round_trips.measure(rtt);
     }
 
-    /// What is ready to leave.
+    /// The next segment ready to send.
     fn poll_transmit(&mut self, s: &mut Sender, now: Time) -> Option<Transmission> {
         if std::mem::take(&mut self.wrote) {
             if s.closed && self.high == s.stream_end && !self.fin_sent {
@@ -157,7 +157,7 @@ impl RecoveryPolicy for Ns3 {
         transmission
     }
 
-    /// The retransmission timer may have expired, or written data be due.
+    /// Handle the retransmission timer and due writes.
     fn handle_timeout(&mut self, s: &mut Sender, now: Time) {
         if now >= self.send_at {
             self.send_at = Time::NEVER;
@@ -192,7 +192,7 @@ impl RecoveryPolicy for Ns3 {
         }
         let has_sack = with_sack && self.buffer.sack(info.sack);
         self.buffer.discard_up_to(info.ack);
-        // Without SACK: a repetition while something is outstanding.
+        // Without SACK: a repeated ACK while data is outstanding.
         let is_duplicate =
             if with_sack { has_sack } else { info.ack == before && info.ack < self.high };
         let duplicates_before = self.duplicates;
@@ -206,7 +206,7 @@ impl RecoveryPolicy for Ns3 {
 }
 
 impl Ns3 {
-    /// `ProcessAck`, from where a duplicate has been counted.
+    /// `ProcessAck`, after a duplicate has been counted.
     fn process_ack(
         &mut self,
         s: &mut Sender,
@@ -258,7 +258,7 @@ impl Ns3 {
         self.new_ack(s, info.ack, true, now);
     }
 
-    /// Everything is acknowledged that was outstanding when the episode began.
+    /// Everything outstanding when the episode began is acknowledged.
     fn end_episode(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
         let beyond = info.ack.saturating_sub(self.recover) / s.mss();
         self.awaits_partial_ack = true;
@@ -273,8 +273,8 @@ impl Ns3 {
         s.cc.on_recovered(s.cc.ssthresh(), &flow);
     }
 
-    /// An acknowledgement in recovery of part of what was outstanding: the first segment missing is sent
-    /// again, though it may be on its way.
+    /// A partial acknowledgement in recovery: retransmit the first missing segment, even if a
+    /// retransmission is in flight.
     fn process_partial_ack(&mut self, s: &mut Sender, info: &AckInfo<'_>, now: Time) {
         if s.sack {
             self.buffer.forget_retransmission_of_head();
@@ -374,8 +374,8 @@ impl Ns3 {
         }
     }
 
-    /// Tell the algorithm of segments that were acknowledged (`PktsAcked`) and by which the window may
-    /// grow (`IncreaseWindow`).
+    /// Tell the algorithm of acknowledged segments (`PktsAcked`) and of those that may grow the
+    /// window (`IncreaseWindow`).
     fn tell(
         &mut self,
         s: &mut Sender,
@@ -413,7 +413,7 @@ impl Ns3 {
         }
     }
 
-    /// The application writes a segment's worth at a time, as long as the buffer takes it
+    /// The application writes one segment at a time while the buffer has room
     /// (`BulkSendApplication::SendData`).
     fn fill(&mut self, s: &mut Sender) {
         let mss = s.mss();
@@ -422,15 +422,15 @@ impl Ns3 {
         self.written += if left <= room { left } else { room / mss * mss };
     }
 
-    /// Bytes of the next new segment. ns-3 holds what is in flight against the peer's window, and may go
-    /// beyond it; here nothing does.
+    /// Bytes of the next new segment. ns-3 compares the bytes in flight with the peer's window and
+    /// may exceed it; here nothing does.
     fn new_bytes(&self, s: &Sender) -> u64 {
         let full = s.mss().min(self.written - self.high);
         let room = s.right_edge.saturating_sub(self.high);
         if room < full && !self.buffer.is_empty() { 0 } else { full.min(room) }
     }
 
-    /// The next segment by `NextSeg`.
+    /// `NextSeg`.
     fn next_segment(&self, s: &Sender, in_recovery: bool) -> Option<u64> {
         let new = (self.new_bytes(s) > 0).then_some(self.high);
         let unmarked = || if in_recovery { self.buffer.next_unmarked() } else { None };
@@ -462,7 +462,7 @@ impl Ns3 {
                 self.fill(s);
             }
             let written = self.written - start;
-            // ns-3 asks this of what is sent again, too, which then never leaves.
+            // ns-3 applies this to retransmissions too, which are then never sent.
             let may_wait = s.stack.sending.nagle != Nagle::Off && start == self.high;
             let is_small = may_wait && self.high > self.buffer.una() && written < mss;
             if (available < mss && written > available) || is_small {
@@ -482,7 +482,7 @@ impl Ns3 {
         }
     }
 
-    /// `SendDataPacket`. Returns how many bytes.
+    /// `SendDataPacket`. Returns the bytes sent.
     fn send_segment(&mut self, s: &mut Sender, start: u64, now: Time) -> u64 {
         let retransmission = start != self.high;
         let range = if retransmission {
@@ -519,7 +519,7 @@ impl Ns3 {
             s.timer.start(Expiry::Retransmit, self.round_trips.rto(), now);
         }
         if self.closes_second {
-            // The end that answers is gone before its FIN would be sent again (`DoPeerClose`,
+            // The end that closes second is gone before it would retransmit its FIN (`DoPeerClose`,
             // `LastAckTimeout`).
             let wait = self.round_trips.unbounded().unwrap_or(self.round_trips.rto());
             self.gone_at = now + wait;
@@ -536,7 +536,7 @@ impl Ns3 {
         });
     }
 
-    /// With nothing outstanding and the peer's window closed, the timer is for asking.
+    /// Start the probe timer if nothing is outstanding and the peer's window is closed.
     fn watch_window(&mut self, s: &mut Sender, now: Time) {
         let is_closed = self.window == 0 && self.buffer.is_empty();
         if is_closed && s.has_unsent() {

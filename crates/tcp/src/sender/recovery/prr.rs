@@ -1,9 +1,9 @@
-//! Proportional rate reduction (RFC 6937): while the window is being reduced, as many segments leave
-//! as arrive, times the ratio of the new window to the old one.
+//! Proportional rate reduction (RFC 6937): while the window is being reduced, segments are sent in
+//! proportion to those delivered, by the ratio of the new window to the old one.
 //!
-//! As Linux 6.1 has it (`net/ipv4/tcp_input.c`, `tcp_cwnd_reduction`): with flight below the new
-//! window, one segment more than arrived may leave if the acknowledgement advanced and nothing new
-//! was found lost.
+//! As in Linux 6.1 (`net/ipv4/tcp_input.c`, `tcp_cwnd_reduction`): with flight below the new
+//! window, one segment more than was delivered may be sent if SND.UNA advanced and no new loss was
+//! found.
 
 use fairway_cc::Phase;
 
@@ -67,7 +67,7 @@ impl RecoveryPolicy for Prr {
     }
 
     fn has_further_losses(&self, board: &mut Scoreboard) -> bool {
-        // Those count, too, that were sent again and have not arrived yet (`tcp_time_to_recover`).
+        // Lost segments count even if already retransmitted (`tcp_time_to_recover`).
         board.has_losses()
     }
 
@@ -80,13 +80,12 @@ impl RecoveryPolicy for Prr {
     }
 }
 
-/// The receiver has to see the sign of a reduction before that ends (Linux 6.1
-/// `tcp_fastretrans_alert`).
+/// CWR must be acknowledged before the reduction ends (Linux 6.1 `tcp_fastretrans_alert`).
 pub(super) fn ends_linux_episode(s: &Sender, ack: u64) -> bool {
     ack > s.recover || (ack == s.recover && s.phase != Phase::Cwr)
 }
 
-/// `tcp_enter_loss`: a reduction that is under way is enough, too.
+/// `tcp_enter_loss`: not if a reduction is in progress.
 pub(super) fn linux_timeout_lowers_threshold(s: &Sender) -> bool {
     match s.phase {
         Phase::Open | Phase::Disorder => true,
@@ -95,27 +94,27 @@ pub(super) fn linux_timeout_lowers_threshold(s: &Sender) -> bool {
     }
 }
 
-/// One episode, all in segments.
+/// One episode, in segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Episode {
     /// Window before the episode.
     prior_cwnd: u64,
-    /// Window to arrive at.
+    /// Window at the end.
     target: u64,
-    /// Arrived since the episode began.
+    /// Delivered since the episode began.
     delivered: u64,
-    /// Sent since then, again or new.
+    /// Sent since then, retransmissions included.
     out: u64,
     cwnd: u64,
 }
 
 impl Episode {
-    /// The window is to come down from `prior_cwnd` to `target`.
+    /// Begin a reduction from `prior_cwnd` to `target`.
     fn begin(prior_cwnd: u64, target: u64) -> Self {
         Episode { prior_cwnd: prior_cwnd.max(1), target, delivered: 0, out: 0, cwnd: prior_cwnd }
     }
 
-    /// An acknowledgement arrived; nothing changes if it delivered nothing.
+    /// Process an acknowledgement; without deliveries nothing changes.
     fn acknowledged(&mut self, progress: Progress) {
         let Progress { in_flight, delivered, advanced_without_loss, .. } = progress;
         if delivered == 0 {
@@ -129,7 +128,7 @@ impl Episode {
             let due = self.delivered.saturating_sub(self.out).max(delivered);
             (due + u64::from(advanced_without_loss)).min(self.target - in_flight)
         };
-        // The first retransmission of an episode always leaves.
+        // The first retransmission of an episode is always sent.
         self.cwnd = in_flight + send.max(u64::from(self.out == 0));
     }
 }
@@ -148,8 +147,8 @@ mod tests {
         prr.cwnd
     }
 
-    /// A window of 20 to 10 with one loss, as a real kernel was seen to do it: two segments were
-    /// sent before by limited transmit, and the third SACK begins the episode with 18 in flight.
+    /// From 20 to 10 with one loss, as observed in a real kernel: limited transmit has sent two
+    /// segments, and the third SACK begins the episode with 18 in flight.
     #[test]
     fn one_loss_of_twenty() {
         let mut prr = Episode::begin(20, 10);
@@ -160,15 +159,15 @@ mod tests {
         // ceil(10·3/20) − 1 = 1.
         assert_eq!(arrive(&mut prr, 17, 1, false), 18);
         prr.out += 1;
-        // Every second SACK lets one leave, so flight falls by one for two.
+        // Every second SACK releases one segment, so flight falls by one for two SACKs.
         assert_eq!(arrive(&mut prr, 17, 1, false), 17);
         assert_eq!(arrive(&mut prr, 16, 1, false), 17);
     }
 
     #[test]
-    fn below_the_target_as_many_leave_as_arrive_and_one_more_if_all_goes_well() {
+    fn below_the_target_sending_follows_deliveries_and_one_more_without_new_loss() {
         let mut prr = Episode::begin(20, 10);
-        // Most of the window is lost: nothing in flight, and one must leave.
+        // Most of the window is lost: nothing is in flight, and one segment must be sent.
         assert_eq!(arrive(&mut prr, 0, 1, false), 1);
         prr.out += 1;
         assert_eq!(arrive(&mut prr, 0, 1, true), 2);
@@ -179,9 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn at_the_target_nothing_more_leaves() {
-        // RFC 6937 section 3: the proportional part is for pipe > ssthresh alone, which would let
-        // ceil(10·10/20) − 1 = 4 leave. At ssthresh the limit is ssthresh − pipe = 0.
+    fn at_the_target_nothing_is_sent() {
+        // RFC 6937 section 3: the proportional part, which would send ceil(10·10/20) − 1 = 4,
+        // applies only to pipe > ssthresh. At ssthresh the limit is ssthresh − pipe = 0.
         let mut prr = Episode::begin(20, 10);
         assert_eq!(arrive(&mut prr, 18, 1, false), 19);
         prr.out += 1;

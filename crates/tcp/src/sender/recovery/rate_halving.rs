@@ -1,10 +1,10 @@
-//! Rate halving: while the window is being reduced, one segment leaves for every second
-//! acknowledgement (M. Mathis, J. Semke and J. Mahdavi, "The rate-halving algorithm for TCP congestion
-//! control", 1999).
+//! Rate halving: while the window is being reduced, one segment is sent for every second
+//! acknowledgement (M. Mathis, J. Semke and J. Mahdavi, "The rate-halving algorithm for TCP
+//! congestion control", 1999).
 //!
-//! As Linux had it before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`, `tcp_cwnd_min`,
-//! `tcp_complete_cwr`, `tcp_moderate_cwnd`): the window itself falls, by one for every second
-//! acknowledgement that says anything, and is never more than one above flight.
+//! As in Linux before 3.2 (2.6.27 `net/ipv4/tcp_input.c`, `tcp_cwnd_down`, `tcp_cwnd_min`,
+//! `tcp_complete_cwr`, `tcp_moderate_cwnd`): the window itself falls by one for every second
+//! acknowledgement with new information, and is at most one segment above flight.
 
 use fairway_cc::Phase;
 
@@ -57,7 +57,7 @@ impl RecoveryPolicy for RateHalving {
     }
 
     fn leave(&mut self, s: &mut Sender) -> u64 {
-        // `tcp_moderate_cwnd`: the end of an episode makes no burst.
+        // `tcp_moderate_cwnd`: no burst at the end of an episode.
         let most = s.flight_segments() + u64::from(s.board.reordering());
         let cwnd = self.episode.take().map_or(s.cc.cwnd(), |episode| episode.end() * s.mss());
         cwnd.min(most * s.mss())
@@ -68,7 +68,7 @@ impl RecoveryPolicy for RateHalving {
     }
 
     fn slow_down_after_spurious_timeout(&mut self, s: &mut Sender) -> bool {
-        // The threshold stays reduced, and the window comes down to it (`tcp_process_frto`, with
+        // The threshold stays reduced, and the window falls to it (`tcp_process_frto`, with
         // net.ipv4.tcp_frto_response 0).
         s.board.forget_losses();
         s.frto = false;
@@ -83,7 +83,8 @@ impl RecoveryPolicy for RateHalving {
     }
 
     fn was_window_used(&self, s: &Sender, prior_pipe: u64) -> bool {
-        // Before 3.1 a burst is not worth waiting for (`tcp_cong.c`, `tcp_is_cwnd_limited`).
+        // As before 3.1: an unused part below a burst counts as used (`tcp_cong.c`,
+        // `tcp_is_cwnd_limited`).
         let (cwnd, mss) = (s.cwnd(), s.mss());
         let left = (cwnd / mss).saturating_sub(prior_pipe.div_ceil(mss));
         left <= u64::from(s.board.reordering())
@@ -95,13 +96,13 @@ impl RecoveryPolicy for RateHalving {
     }
 
     fn repairs_episode_first(&self) -> bool {
-        // `tcp_mark_head_lost`: what was sent after an episode began is looked at when that is over.
+        // `tcp_mark_head_lost`: data sent after the episode began is examined after it ends.
         true
     }
 
     fn ends_episode(&self, s: &Sender, ack: u64) -> bool {
-        // Without SACK, duplicates that the retransmissions brought about must not begin another
-        // (`tcp_try_undo_recovery`; RFC 6582 says it with `recover`).
+        // Without SACK, duplicates caused by retransmissions must not begin another episode
+        // (`tcp_try_undo_recovery`; `recover` in RFC 6582).
         let waits = s.phase == Phase::Recovery && !s.sack && ack == s.recover;
         !waits && ends_linux_episode(s, ack)
     }
@@ -133,26 +134,27 @@ impl RecoveryPolicy for RateHalving {
     }
 }
 
-/// One episode, all in segments.
+/// One episode, in segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Episode {
     cwnd: u64,
-    /// The window does not fall below this by counting.
+    /// Least window during the episode.
     floor: u64,
-    /// The window at which the episode ends, at the most.
+    /// Greatest window at the end of the episode.
     target: u64,
-    /// Whether the next acknowledgement is the second.
+    /// Whether the next acknowledgement reduces the window.
     second: bool,
 }
 
 impl Episode {
-    /// The window is to come down from `cwnd`, not below `floor` (`min_cwnd` of an algorithm, or the
-    /// threshold), and to be `target` at the end.
+    /// Begin a reduction from `cwnd`, not below `floor` (`min_cwnd` of an algorithm, or the
+    /// threshold), to `target` at the end.
     fn begin(cwnd: u64, floor: u64, target: u64) -> Self {
         Episode { cwnd, floor, target, second: false }
     }
 
-    /// An acknowledgement said something; `in_flight` segments are in the network after it.
+    /// Process an acknowledgement with new information, after which `in_flight` segments are in
+    /// flight.
     fn acknowledged(&mut self, in_flight: u64) {
         if self.second && self.cwnd > self.floor {
             self.cwnd -= 1;
@@ -161,7 +163,7 @@ impl Episode {
         self.allow_above(in_flight, 1);
     }
 
-    /// No more than `margin` above what is in flight.
+    /// Limit the window to `margin` above the segments in flight.
     fn allow_above(&mut self, in_flight: u64, margin: u64) {
         self.cwnd = self.cwnd.min(in_flight + margin);
     }
@@ -176,15 +178,15 @@ impl Episode {
 mod tests {
     use super::*;
 
-    /// A window of 20 to 10, with 18 in flight at the third SACK (two left before by limited
-    /// transmit, three have arrived and one is lost).
+    /// From 20 to 10, with 18 in flight at the third SACK (limited transmit has sent two, three are
+    /// SACKed and one is lost).
     #[test]
     fn one_segment_for_two_acknowledgements() {
         let mut window = Episode::begin(20, 10, 10);
         window.acknowledged(18);
-        // min(20, 18 + 1): the retransmission leaves, 19 in flight.
+        // min(20, 18 + 1): the retransmission is sent, 19 in flight.
         assert_eq!(window.cwnd, 19);
-        // SACKs that take flight to 18, 17 (one leaves: 18), 17, 16 (17), 16, …
+        // SACKs reduce flight to 18, 17 (one is sent: 18), 17, 16 (17), 16, …
         let flights = [18, 17, 17, 16, 16, 15];
         let windows = flights.map(|in_flight| {
             window.acknowledged(in_flight);
@@ -197,17 +199,17 @@ mod tests {
     fn it_stops_at_the_floor_and_ends_at_the_target() {
         let mut window = Episode::begin(12, 5, 10);
         (0..30).for_each(|_| window.acknowledged(12));
-        // Seven for fourteen acknowledgements, and no more.
+        // Down by seven for fourteen acknowledgements, and no further.
         assert_eq!((window.cwnd, window.end()), (5, 5));
         let mut window = Episode::begin(20, 5, 10);
         (0..4).for_each(|_| window.acknowledged(20));
         assert_eq!((window.cwnd, window.end()), (18, 10));
     }
 
-    /// What is lost is not made up for: flight below the target stays where it is, a segment for a
-    /// segment (PRR would raise it to the target).
+    /// Losses are not compensated: flight below the target stays constant (PRR would raise it to
+    /// the target).
     #[test]
-    fn flight_below_the_target_is_only_kept() {
+    fn flight_below_the_target_stays_constant() {
         let mut window = Episode::begin(40, 20, 20);
         for _ in 0..6 {
             window.acknowledged(4);

@@ -1,5 +1,5 @@
-//! RFC 5681 section 3.2 to the letter, as 4.3BSD-Reno and ns-2's FullTcp have it
-//! (ns-2.35 `tcp/tcp-full.cc`).
+//! RFC 5681 section 3.2 to the letter, as in 4.3BSD-Reno and ns-2's FullTcp (ns-2.35
+//! `tcp/tcp-full.cc`).
 
 use fairway_cc::{Ack, Phase};
 
@@ -41,7 +41,7 @@ impl RecoveryPolicy for Reno {
 
     fn leave(&mut self, s: &mut Sender) -> u64 {
         if s.phase == Phase::Recovery {
-            // The window is measured from the first unacknowledged byte again.
+            // Deflate: the window is measured from SND.UNA again.
             s.board.forget_duplicates();
         }
         s.cc.cwnd()
@@ -56,8 +56,8 @@ impl RecoveryPolicy for Reno {
     }
 
     fn burst_limit(&self, s: &Sender) -> u32 {
-        // The fast retransmit leaves alone: new data wait for the next duplicate (RFC 5681 section 3.2
-        // step 5; `recv`).
+        // The fast retransmit is sent alone: new data waits for the next duplicate (RFC 5681
+        // section 3.2 step 5; `recv`).
         if s.retransmit_first { 1 } else { u32::MAX }
     }
 }

@@ -9,8 +9,8 @@ use crate::sender::Sender;
 /// Recovery of the RFCs.
 #[derive(Default)]
 pub(crate) struct Rfc {
-    /// Whether duplicates after a timeout say something once new data has left: in ns-2's Sack1 without
-    /// SACK.
+    /// Whether duplicates after a timeout count once new data has been sent: in ns-2's Sack1
+    /// without SACK.
     pub(super) heeds_duplicates_after_timeout: bool,
 }
 

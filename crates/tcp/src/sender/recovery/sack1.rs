@@ -1,10 +1,10 @@
-//! Recovery as ns-2's Agent/TCP/Sack1 has it (ns-2.35 `tcp/tcp-sack1.cc`).
+//! Recovery of ns-2's Agent/TCP/Sack1 (ns-2.35 `tcp/tcp-sack1.cc`).
 //!
-//! Every SACK counts for itself: three duplicates that SACK something new begin recovery. During
-//! it the agent keeps its own estimate of what is in flight (`pipe_`), which starts with the lost
-//! segments in it and which acknowledgements lower by one, whatever they say. Outside it, an
-//! acknowledgement of new data forgets all SACKs. Not followed: duplicates after a timeout, which
-//! can send one segment more and then hold the next back.
+//! Three duplicates that SACK new data begin recovery. During recovery the agent has its own
+//! estimate of the pipe (`pipe_`), which starts with the lost segments included and which each
+//! acknowledgement lowers by one, regardless of its content. Outside recovery, an acknowledgement
+//! of new data forgets all SACKs. Not reproduced: duplicates after a timeout, which can send one
+//! segment more and then hold the next back.
 
 use fairway_cc::Phase;
 
@@ -14,14 +14,14 @@ use crate::Stack;
 use crate::scoreboard::{AckSummary, Scoreboard};
 use crate::sender::{AckInfo, Sender};
 
-/// What the agent counts.
+/// Counters of the agent.
 pub(crate) struct Sack1 {
-    /// Segments that the agent believes to be in flight during recovery (`pipe_`).
+    /// The agent's estimate of segments in flight during recovery (`pipe_`).
     pipe: i64,
-    /// Duplicates that SACKed something new since the last acknowledgement of new data, outside
-    /// recovery (`dupacks_`).
+    /// Duplicates outside recovery that SACKed new data, since the last acknowledgement of new data
+    /// (`dupacks_`).
     duplicates: u32,
-    /// How many of them begin recovery.
+    /// Number of them that begins recovery.
     threshold: u32,
 }
 
@@ -78,8 +78,8 @@ impl RecoveryPolicy for Sack1 {
                     summary.lost += board.mark_holes_lost();
                 }
             }
-            // `timeout_`: until new data is acknowledged SACKs say nothing, and then they are
-            // forgotten at the next.
+            // `timeout_`: SACKs are ignored until new data is acknowledged, and forgotten at the
+            // next acknowledgement.
             Phase::Loss => {}
             Phase::Open | Phase::Disorder | Phase::Cwr if is_new => {
                 self.duplicates = 0;
@@ -88,7 +88,7 @@ impl RecoveryPolicy for Sack1 {
             Phase::Open | Phase::Disorder | Phase::Cwr => {
                 if sack(board, info, summary) {
                     self.duplicates += 1;
-                    // `dupack_action`, `bug_fix_`: not for what a timeout has sent again.
+                    // `dupack_action`, `bug_fix_`: not for data that a timeout retransmitted.
                     let recovered = s.recover == 0 || board.una() > s.recover;
                     if self.duplicates == self.threshold && recovered {
                         summary.lost += board.mark_head_lost();
@@ -98,13 +98,13 @@ impl RecoveryPolicy for Sack1 {
         }
     }
 
-    /// Only acknowledgements of new data outside recovery, and the one that ends it, measure
+    /// Only acknowledgements of new data outside recovery, and the one that ends it, give samples
     /// (`newack`).
     fn measures_rtt(&self, s: &Sender, info: &AckInfo<'_>, summary: &AckSummary) -> bool {
         summary.acked > 0 && (s.phase != Phase::Recovery || info.ack >= s.recover)
     }
 
-    /// In recovery the agent asks its own count.
+    /// In recovery the agent's own pipe limits.
     fn window(&self, s: &Sender) -> u64 {
         let cwnd = s.cwnd();
         if self.counts_pipe_itself(s.phase) {
@@ -119,14 +119,14 @@ impl RecoveryPolicy for Sack1 {
         phase == Phase::Recovery
     }
 
-    /// One segment at most: the one that is sent again when recovery begins, or that of limited transmit
+    /// At most one segment: the retransmission when recovery begins, or limited transmit
     /// (`send_one`).
     fn burst_limit(&self, s: &Sender) -> u32 {
         let waits = s.phase != Phase::Recovery && self.duplicates > 0;
         if s.retransmit_first || waits { 1 } else { u32::MAX }
     }
 
-    /// What has been SACKed has left, and nothing else (`dupack_action`).
+    /// Only SACKed segments have left the network (`dupack_action`).
     fn enter(&mut self, s: &mut Sender, _: bool) {
         let outstanding = i64::try_from(s.board.outstanding_segments()).unwrap_or(i64::MAX);
         self.pipe = outstanding - i64::from(self.threshold);
@@ -140,7 +140,7 @@ impl RecoveryPolicy for Sack1 {
         }
     }
 
-    /// What was SACKed beyond the episode is forgotten.
+    /// Forget SACKs beyond the episode.
     fn leave(&mut self, s: &mut Sender) -> u64 {
         Self::forget(&mut s.board);
         self.duplicates = 0;
@@ -150,7 +150,7 @@ impl RecoveryPolicy for Sack1 {
         s.cc.cwnd()
     }
 
-    /// What was SACKed is sent again, too.
+    /// Forget SACKs, so that SACKed segments are retransmitted too.
     fn time_out(&mut self, s: &mut Sender) {
         s.board.forget_sacks();
     }

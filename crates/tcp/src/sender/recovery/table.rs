@@ -1,11 +1,11 @@
-//! The macros behind the table of policies: an enumeration that forwards each hook by `match`, so that
-//! hooks are inlined where they are asked for every packet.
+//! Macros for the table of policies: an enumeration that forwards each hook by `match`, so that
+//! hooks called for every packet are inlined.
 
-/// One line a policy: makes [`Recovery`](super::Recovery), the switch, `Policy`, which holds the state,
-/// and `each!`, which calls a hook of whichever policy it is.
+/// From one line per policy, define [`Recovery`](super::Recovery), the switch, `Policy`, which
+/// holds the state, and `each!`, which calls a hook of the current policy.
 macro_rules! policies {
     ($d:tt $($(#[doc = $doc:literal])* $name:ident($state:ty) = $key:literal;)*) => {
-        /// What the window does while losses are repaired.
+        /// Recovery policy: how the window behaves while losses are repaired.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Recovery {
             $($(#[doc = $doc])* $name,)*
@@ -40,8 +40,8 @@ macro_rules! policies {
     };
 }
 
-/// The hooks: makes the trait, whose defaults are the RFCs', and forwards each from `Policy`. The first
-/// block only answers questions; the second changes the policy's own state.
+/// From the hooks, define the trait, whose defaults follow the RFCs, and forward each from
+/// `Policy`. The first block is queries; the second changes the policy's state.
 macro_rules! hooks {
     (
         ask { $($(#[doc = $ask_doc:literal])* fn $ask:ident(& $this:ident $(, $arg:ident: $type:ty)* $(,)?)
@@ -49,8 +49,8 @@ macro_rules! hooks {
         tell { $($(#[doc = $tell_doc:literal])* fn $tell:ident(&mut $that:ident $(, $given:ident: $of:ty)* $(,)?)
             $(-> $result:ty)? $tell_body:block)* }
     ) => {
-        /// What a sender does about losses, where stacks differ. The defaults are those of the RFCs
-        /// (5681, 6582, 6675).
+        /// Behaviour on losses in which stacks differ. The defaults follow the RFCs (5681, 6582,
+        /// 6675).
         #[allow(unused_variables)]
         pub(crate) trait RecoveryPolicy {
             $($(#[doc = $ask_doc])* #[inline(always)]

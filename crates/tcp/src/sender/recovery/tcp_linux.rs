@@ -1,4 +1,4 @@
-//! Recovery as ns-2's TCP-Linux has it (ns-2.35 `tcp/tcp-linux.cc`).
+//! Recovery of ns-2's TCP-Linux (ns-2.35 `tcp/tcp-linux.cc`).
 
 use fairway_cc::Phase;
 use fairway_units::Duration;
@@ -8,19 +8,19 @@ use crate::Stack;
 use crate::scoreboard::{AckSummary, Scoreboard};
 use crate::sender::Sender;
 
-/// Segments beyond flight that are allowed when recovery ends
-/// (`tcp/linux/ns-linux-param.c`, `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
+/// Segments allowed beyond flight when recovery ends (`tcp/linux/ns-linux-param.c`,
+/// `tcp_max_burst`; Linux 2.6 `tcp_max_burst`).
 const EXIT_BURST_SEGMENTS: u64 = 3;
 
-/// What the agent keeps.
+/// State of the agent.
 pub(crate) struct TcpLinux {
     /// Segments in flight allowed while flight is above the window (`next_pkts_in_flight_`).
     conserved: u64,
-    /// What that was when the last event came, which `cwnd_` had then.
+    /// Value of `conserved` at the last event, when `cwnd_` was set to it.
     allowed: u64,
-    /// Whether flight falls by a segment for every second acknowledgement: each segment that leaves
-    /// lowers what the next event allows (`send_much`). With `overhead_` segments leave by a timer,
-    /// after which `load_to_linux` takes that back, and flight stays as it is.
+    /// Whether flight falls by a segment for every second acknowledgement: each segment sent lowers
+    /// the allowance of the next event (`send_much`). With `overhead_` segments are sent by a
+    /// timer, after which `load_to_linux` restores the allowance, and flight stays constant.
     halves: bool,
 }
 
@@ -63,8 +63,8 @@ impl RecoveryPolicy for TcpLinux {
     }
 
     fn leaves_timeout(&self, s: &Sender, _: &AckSummary) -> bool {
-        // The window is reduced again for a loss found after a timeout; the RFCs wait until everything
-        // outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
+        // The window is reduced again for a loss detected after a timeout; the RFCs wait until all
+        // data outstanding at the timeout is acknowledged (RFC 6675 section 5.1).
         !s.restarts_after_loss
     }
 
@@ -74,7 +74,7 @@ impl RecoveryPolicy for TcpLinux {
 
     fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {
         self.allowed = self.conserved;
-        // At most one segment more in flight than there is now.
+        // At most one more segment in flight than now.
         self.conserved = self.allowed.min(board.pipe().div_ceil(mss) + 1);
     }
 
@@ -93,8 +93,8 @@ impl RecoveryPolicy for TcpLinux {
 
     fn leave(&mut self, s: &mut Sender) -> u64 {
         self.conserved = 0;
-        // `tcp_fastretrans_alert` clears the scoreboard: what was SACKed beyond the episode counts as in
-        // flight until it is SACKed again.
+        // `tcp_fastretrans_alert` clears the scoreboard: segments SACKed beyond the episode count
+        // as in flight until SACKed again.
         s.board.forget_sacks();
         let (cwnd, ssthresh) = (s.cc.cwnd(), s.cc.ssthresh());
         if cwnd < ssthresh {

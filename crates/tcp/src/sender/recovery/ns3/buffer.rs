@@ -1,11 +1,11 @@
-//! The send buffer of ns-3.29 (`src/internet/model/tcp-tx-buffer.cc`): the segments sent and not yet
-//! acknowledged, each with its marks, and the counters from which ns-3 estimates the flight.
+//! The send buffer of ns-3.29 (`src/internet/model/tcp-tx-buffer.cc`): outstanding segments with
+//! their marks, and the counters from which ns-3 estimates the bytes in flight.
 
 use std::collections::VecDeque;
 
 use crate::ranges::Range;
 
-/// A segment that was sent (`TcpTxItem`).
+/// A sent segment (`TcpTxItem`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Item {
     range: Range,
@@ -14,18 +14,18 @@ struct Item {
     retransmitted: bool,
 }
 
-/// The segments between the first unacknowledged byte and the first unsent one.
+/// The outstanding segments.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     items: VecDeque<Item>,
     una: u64,
     end: u64,
     /// Bytes of segments with each mark (`m_sackedOut`, `m_lostOut`, `m_retrans`). A retransmitted
-    /// segment that was SACKed since counts as both until it is acknowledged cumulatively.
+    /// segment that is SACKed counts as both until it is acknowledged cumulatively.
     sacked: u64,
     lost: u64,
     retransmitted: u64,
-    /// Segments that are lost and were not retransmitted since.
+    /// Lost segments not yet retransmitted.
     to_repair: u32,
     /// Start of what ns-3 takes for the highest SACKed segment (`m_highestSack`).
     highest_sacked: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Nothing sent.
+    /// An empty buffer.
     pub(super) fn new(dup_threshold: u32) -> Self {
         Buffer {
             items: VecDeque::new(),
@@ -70,7 +70,7 @@ impl Buffer {
         self.end - self.una - (self.sacked + self.lost) + self.retransmitted
     }
 
-    /// A new segment of `bytes` leaves (`GetNewSegment`).
+    /// Add a new segment of `bytes` (`GetNewSegment`).
     pub(super) fn push(&mut self, bytes: u64) -> Range {
         let range = Range { start: self.end, end: self.end + bytes };
         self.items.push_back(Item { range, sacked: false, lost: false, retransmitted: false });
@@ -78,7 +78,7 @@ impl Buffer {
         range
     }
 
-    /// The segment at `start` leaves again (`GetTransmittedSegment`, which would also merge two small
+    /// Retransmit the segment at `start` (`GetTransmittedSegment`, which would also merge two small
     /// segments into a full one).
     pub(super) fn retransmit(&mut self, start: u64) -> Option<Range> {
         let index = self.index_of(start);
@@ -95,7 +95,7 @@ impl Buffer {
         self.items.partition_point(|item| item.range.start < offset)
     }
 
-    /// Everything below `ack` was acknowledged (`DiscardUpTo`). An acknowledged FIN lies behind the last
+    /// Remove everything below `ack` (`DiscardUpTo`). An acknowledged FIN is after the last
     /// segment.
     pub(super) fn discard_up_to(&mut self, ack: u64) {
         if ack <= self.una {
@@ -113,7 +113,7 @@ impl Buffer {
         self.una = ack;
         self.end = self.end.max(ack);
         if let Some(head) = self.items.front_mut().filter(|head| head.sacked) {
-            // A duplicate was taken for the arrival of the wrong segment.
+            // A duplicate had marked the wrong segment as delivered.
             head.sacked = false;
             self.sacked -= head.range.bytes();
             self.add_reno_sack();
@@ -137,8 +137,8 @@ impl Buffer {
         self.lost -= if item.lost { bytes } else { 0 };
     }
 
-    /// Note the blocks of an acknowledgement. Whether any of them covers a segment, SACKed before or not
-    /// (`Update`).
+    /// Mark the segments in SACK blocks. Returns whether any block covers a segment, SACKed before
+    /// or not (`Update`).
     pub(super) fn sack(&mut self, blocks: &[Range]) -> bool {
         let mut covers = false;
         for block in blocks {
@@ -169,13 +169,13 @@ impl Buffer {
         }
         item.sacked = true;
         self.sacked += bytes;
-        // The segment right below the highest takes its place.
+        // The segment just below the highest replaces it.
         if self.highest_sacked.is_none_or(|highest| highest <= item.range.end) {
             self.highest_sacked = Some(item.range.start);
         }
     }
 
-    /// Segments with as many SACKed ones from them up to the highest as the threshold says are lost
+    /// Mark segments lost that have the threshold of SACKed segments from them up to the highest
     /// (`UpdateLostCount`).
     fn find_losses(&mut self) {
         let Some(highest) = self.highest_sacked else { return };
@@ -201,7 +201,7 @@ impl Buffer {
         }
     }
 
-    /// `IsLost`: whether, of the segments from `offset` on, the first that is marked at all is lost.
+    /// `IsLost`: whether the first marked segment from `offset` on is lost.
     pub(super) fn is_lost(&self, offset: u64) -> bool {
         if self.highest_sacked.is_none_or(|highest| offset >= highest) {
             return false;
@@ -249,8 +249,8 @@ impl Buffer {
         }
     }
 
-    /// Without SACK a duplicate says that some segment behind the head has arrived: the first that is
-    /// not marked yet (`AddRenoSack`).
+    /// Without SACK a duplicate marks the first unmarked segment after the head as delivered
+    /// (`AddRenoSack`).
     pub(super) fn add_reno_sack(&mut self) {
         let unmarked = self.items.iter_mut().skip(1).find(|item| !item.sacked);
         if let Some(item) = unmarked {
@@ -260,7 +260,7 @@ impl Buffer {
         }
     }
 
-    /// The segment to send again, if one is lost (`NextSeg` rule 1).
+    /// The segment to retransmit, if one is lost (`NextSeg` rule 1).
     pub(super) fn next_lost(&self) -> Option<u64> {
         if self.to_repair == 0 {
             return None;
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_says_nothing_new_still_counts_as_a_duplicate() {
+    fn a_repeated_block_still_counts_as_a_duplicate() {
         let mut buffer = buffer();
         assert!(buffer.sack(&[block(2, 3)]));
         assert!(buffer.sack(&[block(2, 3)]));
@@ -324,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_right_below_the_highest_takes_its_place() {
+    fn the_segment_just_below_the_highest_replaces_it() {
         let mut buffer = buffer();
         buffer.sack(&[block(4, 5)]);
         assert_eq!(buffer.highest_sacked, Some(40));
         buffer.sack(&[block(3, 5)]);
         assert_eq!(buffer.highest_sacked, Some(30));
-        // Segment 4 is no longer counted: two SACKed from 3 down are not enough.
+        // Segment 4 no longer counts: two SACKed from 3 down are not enough.
         buffer.sack(&[block(2, 5)]);
         assert_eq!((buffer.highest_sacked, buffer.next_lost()), (Some(20), None));
     }
@@ -355,7 +355,8 @@ mod tests {
         assert_eq!((buffer.in_flight(), buffer.highest_sacked), (80, Some(20)));
         buffer.mark_head_lost();
         assert_eq!((buffer.in_flight(), buffer.next_lost()), (70, Some(0)));
-        // Up to segment 2, which had been taken for arrived: it is lost, and another one arrived.
+        // ACK up to segment 2, which a duplicate had marked as delivered: it is lost, and another
+        // one was delivered.
         buffer.discard_up_to(20);
         assert_eq!((buffer.in_flight(), buffer.next_lost()), (60, Some(20)));
     }

@@ -1,4 +1,4 @@
-//! Round trips and the retransmission timeout of ns-3.29 (`tcp-socket-base.cc`, `EstimateRtt`;
+//! RTT estimate and retransmission timeout of ns-3.29 (`tcp-socket-base.cc`, `EstimateRtt`;
 //! `rtt-estimator.cc`, `RttMeanDeviation`).
 
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use fairway_units::{Duration, Time};
 
 use crate::preset::Rto;
 
-/// What was sent, in order (`RttHistory`).
+/// A sent segment, in order of sending (`RttHistory`).
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: u64,
@@ -16,7 +16,7 @@ struct Sent {
     again: bool,
 }
 
-/// The estimator, and what it still waits for.
+/// The estimator and the segments it times.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     policy: Rto,
@@ -39,12 +39,12 @@ impl RoundTrips {
         }
     }
 
-    /// Smoothed round trip: the only one that algorithms are told (`m_lastRtt`).
+    /// Smoothed RTT, the only one that algorithms get (`m_lastRtt`).
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
 
-    /// The smallest smoothed round trip (`m_minRtt`).
+    /// Minimum of the smoothed RTT (`m_minRtt`).
     pub(super) fn min_srtt(&self) -> Option<Duration> {
         self.min_srtt
     }
@@ -67,8 +67,8 @@ impl RoundTrips {
         }
     }
 
-    /// An acknowledgement came; `echo_ms`, its echo of this end's clock. The first segment outstanding
-    /// is measured if it was sent once.
+    /// Process an acknowledgement with the echoed timestamp `echo_ms`. The first outstanding
+    /// segment gives a sample if it was never retransmitted.
     pub(super) fn acknowledged(&mut self, ack: u64, echo_ms: Option<u64>, now: Time) {
         let first = self.history.front().filter(|sent| !sent.again && sent.end <= ack);
         let sample = first.map(|sent| match echo_ms {
@@ -102,19 +102,19 @@ impl RoundTrips {
         self.end_back_off();
     }
 
-    /// The timeout is the estimate's again (`NewAck`).
+    /// Reset the timeout to the estimate (`NewAck`).
     pub(super) fn end_back_off(&mut self) {
         self.rto =
             self.unbounded().map_or(self.policy.rto_initial, |rto| rto.max(self.policy.rto_min));
     }
 
-    /// The timeout without its lower bound, if anything was measured.
+    /// The timeout without its lower bound, if there is an estimate.
     pub(super) fn unbounded(&self) -> Option<Duration> {
         let variance = (self.variation * 4).max(self.policy.rto_granularity);
         self.srtt.map(|srtt| srtt + variance)
     }
 
-    /// The timer expired: twice as long, and nothing sent before is measured (`ReTxTimeout`).
+    /// The timer expired: double the timeout and stop timing earlier segments (`ReTxTimeout`).
     pub(super) fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(self.policy.rto_max);
         self.history.clear();
@@ -159,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_segment_outstanding_measures_and_only_if_it_was_sent_once() {
+    fn only_the_first_outstanding_segment_gives_a_sample_if_sent_once() {
         let mut rtt = round_trips();
         let at = |millis: u64| Time::ZERO + ms(millis);
         rtt.sent(0, 10, false, at(0));
         rtt.sent(10, 20, false, at(5));
         rtt.sent(0, 10, true, at(50));
-        // The first was sent again: nothing, though the second was not.
+        // The first was retransmitted: no sample, though the second was not.
         rtt.acknowledged(20, None, at(100));
         assert_eq!(rtt.srtt(), None);
         rtt.sent(20, 30, false, at(100));
