@@ -13,17 +13,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairway.api import agree as agree
-    from fairway.api import fidelity as fidelity
-    from fairway.api import gallery as gallery
     from fairway.api import load as load
-    from fairway.api import portrait as portrait
     from fairway.api import reproduce as reproduce
     from fairway.capture.analysis.command import analyze as analyze
     from fairway.capture.analysis.result import Analysis as Analysis
     from fairway.capture.animation import animate as animate
     from fairway.compare.agree.run import Agreement as Agreement
+    from fairway.compare.agree.run import agree as agree
     from fairway.compare.fidelity.run import Fidelity as Fidelity
+    from fairway.compare.fidelity.run import fidelity as fidelity
+    from fairway.compare.gallery.run import gallery as gallery
+    from fairway.compare.gallery.run import portrait as portrait
     from fairway.errors import AlgorithmError as AlgorithmError
     from fairway.errors import ExperimentError as ExperimentError
     from fairway.errors import FairwayError as FairwayError
@@ -45,12 +45,13 @@ if TYPE_CHECKING:
 #: Public names by the module that has them. Each is loaded when it is first used, so that
 #: `import fairway` costs nothing.
 _NAMES = {
-    "api": "agree fidelity gallery load portrait reproduce",
+    "api": "load reproduce",
     "capture.analysis.command": "analyze",
     "capture.analysis.result": "Analysis",
     "capture.animation": "animate",
-    "compare.agree.run": "Agreement",
-    "compare.fidelity.run": "Fidelity",
+    "compare.agree.run": "Agreement agree",
+    "compare.fidelity.run": "Fidelity fidelity",
+    "compare.gallery.run": "gallery portrait",
     "errors": "AlgorithmError ExperimentError FairwayError InputError Interrupted NotDrawn "
     "RunFailed SimulationError",
     "ground.registry": "algorithms presets schema",

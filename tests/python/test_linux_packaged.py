@@ -9,7 +9,7 @@ import pytest
 import fairway
 from conftest import command
 from fairway.backends.linux import cache, modules, packaged
-from fairway.backends.linux.status import status
+from fairway.backends.linux.status import Status
 from fairway.errors import InputError
 
 EXPERIMENT = """
@@ -91,8 +91,8 @@ def installed(tmp_path, monkeypatch):
 def test_a_processor_with_amx_is_told_before_anything_is_booted(installed):
     reason = f"kernel {installed} cannot run on this processor, which has AMX"
     assert packaged.kernel(installed) is None
-    assert reason in status().remark
-    assert "cannot run on this processor, which has AMX" in "\n".join(status().lines())
+    assert reason in Status().remark
+    assert "cannot run on this processor, which has AMX" in "\n".join(Status().lines())
     with pytest.raises(InputError, match="no kernel has been built yet") as caught:
         fairway.run(EXPERIMENT, backend="linux")
     assert reason in str(caught.value)

@@ -17,7 +17,7 @@ from statistics import fmean
 
 from reference import DOCS, table
 
-from fairway import api
+import fairway
 from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.quantities import Judgement
@@ -152,8 +152,8 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--seeds", type=int)
     options = parser.parse_args()
-    result = api.agree("kernel", options.directory / "kernel", seeds=options.seeds, quiet=False)
-    api.agree("further", options.directory / "further", quiet=False)
+    result = fairway.agree("kernel", options.directory / "kernel", seeds=options.seeds, quiet=False)
+    fairway.agree("further", options.directory / "further", quiet=False)
     found = further(options.directory / "further")
     page = PAGE.read_text(encoding="utf-8")
     page = AGREED.sub(lambda m: f"{m[1]}\n{agreed(result)}\n{m[2]}", page)

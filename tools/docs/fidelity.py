@@ -14,7 +14,7 @@ import sys
 
 from reference import DOCS, table
 
-from fairway import api
+import fairway
 from fairway.compare.fidelity.data import JUDGED, Cell
 from fairway.compare.fidelity.run import Fidelity
 from fairway.compare.fidelity.tables import difference, value, verdict
@@ -65,7 +65,7 @@ def missed(result: Fidelity, before: str) -> str:
 
 def main() -> int:
     """Write or check the page; the exit code."""
-    result = api.fidelity()
+    result = fairway.fidelity()
     page = PAGE.read_text(encoding="utf-8")
     new = MEASURED.sub(lambda m: f"{m[1]}\n**{result.sentence}.**\n\n{m[2]}", page)
     new = MISSED.sub(lambda m: f"{m[1]}\n{missed(result, m[2])}\n{m[3]}", new)

@@ -15,7 +15,7 @@ import reference
 from fidelity import measured as fidelity_tables
 from mkdocs.structure.files import File, Files
 
-from fairway import api
+import fairway
 
 ALGORITHMS = reference.DOCS.parent / "crates" / "cc" / "src" / "algorithms"
 #: A link to an algorithm's code in the source tree, and whether an algorithm's page has it.
@@ -26,11 +26,11 @@ PROMPT = re.compile(r"^(<code[^>]*>)?\$ ", re.MULTILINE)
 
 PICTURE = "[![Every algorithm on three paths](gallery.svg)](gallery.svg)"
 
-gallery = functools.cache(api.gallery)
+gallery = functools.cache(fairway.gallery)
 #: Tables that take runs of the simulator.
 MEASURED: dict[str, Callable[[], str]] = {
     "gallery": lambda: f"{PICTURE}\n\n{figures.numbers(gallery())}",
-    "fidelity": lambda: fidelity_tables(api.fidelity()),
+    "fidelity": lambda: fidelity_tables(fairway.fidelity()),
 }
 
 

@@ -46,12 +46,11 @@ def agree(
     Everything is kept in runs/agree/<name> (or --out); the same command goes on where it was
     stopped.
     """
-    from fairway import api
+    from fairway.compare.agree import run
     from fairway.compare.agree.quantities import parse_tolerance
-    from fairway.compare.agree.run import stem
 
-    place = out or Path("runs") / "agree" / stem(experiment)
-    result = api.agree(
+    place = out or Path("runs") / "agree" / run.stem(experiment)
+    result = run.agree(
         experiment,
         place,
         against=terminal.listed(against),

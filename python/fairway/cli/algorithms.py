@@ -41,7 +41,7 @@ def algorithms(
       fairway algorithms cubic --figure cubic.svg
       fairway algorithms --json
     """
-    from fairway import api
+    from fairway.compare.gallery.run import portrait as run_portrait
     from fairway.experiment.scenarios import select
     from fairway.ground import registry
     from fairway.plot.formats import format_of
@@ -63,7 +63,7 @@ def algorithms(
     else:
         _explain(entry)
     if figure is not None or not as_json:
-        portrait = api.portrait(name)
+        portrait = run_portrait(name)
         if not as_json:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
             typer.echo(chart(portrait, plain=encoding != "utf8"))

@@ -255,11 +255,11 @@ def _disk() -> Check:
 
 
 def _linux_kernel() -> Check:
-    from fairway.backends.linux.status import status
+    from fairway.backends.linux.status import Status as KernelStatus
     from fairway.errors import InputError
 
     try:
-        found = status()
+        found = KernelStatus()
     except InputError as error:
         return Check("linux kernel", "optional", str(error), "correct or unset FAIRWAY_KERNEL")
     remedy = "; then: ".join(found.advice())

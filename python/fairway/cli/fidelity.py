@@ -36,12 +36,12 @@ def fidelity(
     Everything is kept in runs/fidelity/<name of DIR> (or --out); the same command goes on where
     it was stopped.
     """
-    from fairway import api
     from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, what_is_taken
     from fairway.compare.fidelity.recording import packed
+    from fairway.compare.fidelity.run import fidelity as compare_with_golden
 
     place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name
-    result = api.fidelity(
+    result = compare_with_golden(
         golden, place, threads=threads, figures=terminal.listed(figures), quiet=quiet
     )
     if as_json:

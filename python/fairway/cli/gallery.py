@@ -31,11 +31,11 @@ def gallery(
     Window, queue and goodput of each, one figure and one report, all kept in runs/gallery (or
     --out); the same command goes on where it was stopped.
     """
-    from fairway import api
+    from fairway.compare.gallery.run import gallery as run_gallery
 
     assert out is not None
     formats = terminal.listed(figures)
-    result = api.gallery(names or (), out, figures=formats, threads=threads, quiet=quiet)
+    result = run_gallery(names or (), out, figures=formats, threads=threads, quiet=quiet)
     if as_json:
         terminal.print_json(result.to_json())
     else:

@@ -71,9 +71,9 @@ def status(as_json: Json = False) -> None:
       fairway linux status
       FAIRWAY_KERNEL=6.12 fairway linux status
     """
-    from fairway.backends.linux.status import status as look
+    from fairway.backends.linux.status import Status
 
-    found = look()
+    found = Status()
     if as_json:
         print_json(found.to_json())
     else:

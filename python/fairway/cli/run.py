@@ -21,7 +21,7 @@ Backend = Literal["sim", "linux", "model", "xfer"]
 
 
 def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bool) -> Any:
-    """The backend as `fairway.api` has it."""
+    """The backend as `fairway.run` has it."""
     if backend == "xfer":
         from fairway.backends.xfer import Xfer
 

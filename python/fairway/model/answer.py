@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairway import _core
+from fairway.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -116,3 +117,12 @@ def _floats(name: str, value: ArrayLike) -> Floats:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name}: expected numbers, got {str(value)[:40]!r}") from None
+
+
+def answered(model: Callable[[str], str], question: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a compiled model, both as plain data."""
+    try:
+        found: dict[str, Any] = json.loads(model(json.dumps(question, allow_nan=False)))
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway.errors import InputError
 from fairway.model import quantities
+from fairway.model.answer import answered
 
 if TYPE_CHECKING:
     from fairway.model.streams import RedQueue
@@ -68,8 +68,4 @@ def queue(
         "target_s": time(target, "target"),
         "codel_interval_s": time(interval, "interval"),
     }
-    try:
-        found: dict[str, Any] = json.loads(_core.model_queue(json.dumps(question)))
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    return found
+    return answered(_core.model_queue, question)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from fairway import _core
 from fairway.errors import InputError
 from fairway.model import quantities
+from fairway.model.answer import answered
 
 if TYPE_CHECKING:
     import altair as alt
@@ -207,11 +207,7 @@ def streams(
         "up_to": up_to,
         "red": None if red is None else red.to_json(),
     }
-    try:
-        answer = _core.model_streams(json.dumps(question, allow_nan=False))
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    return Streams(cc, wanted, json.loads(answer))
+    return Streams(cc, wanted, answered(_core.model_streams, question))
 
 
 def algorithms() -> list[str]:

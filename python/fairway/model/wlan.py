@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import quantities
+from fairway.model.answer import answered
 
 Standard = Literal["802.11a", "802.11b", "802.11g"]
 Direction = Literal["download", "upload"]
@@ -201,8 +201,7 @@ def wlan(
         "ack_timer_s": quantities.seconds(ack_timer, "ack_timer"),
         "wire_rtt_s": quantities.seconds(wire_rtt, "wire_rtt"),
     }
-    answer = _ask(_core.model_wlan, question)
-    return Prediction(tuple(flows), payload, answer)
+    return Prediction(tuple(flows), payload, answered(_core.model_wlan, question))
 
 
 def saturation(stations: int, access: Access | None = None) -> dict[str, Any]:
@@ -224,15 +223,7 @@ def saturation(stations: int, access: Access | None = None) -> dict[str, Any]:
     """
     access = access or Access()
     question = {"access": access._question(), "stations": _count(stations, "stations")}
-    return _ask(_core.model_saturation, question)
-
-
-def _ask(model: Any, question: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(model(json.dumps(question, allow_nan=False)))
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    return found
+    return answered(_core.model_saturation, question)
 
 
 def _is_upload(direction: str) -> bool:

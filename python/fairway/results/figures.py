@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,30 +25,10 @@ if TYPE_CHECKING:
 
 
 class Figures:
-    """Charts of one run; each method returns an Altair chart."""
+    """Altair charts of one run by the names of `QUANTITIES`: `run.figures.cwnd()`."""
 
     def __init__(self, run: RunData) -> None:
         self._run = run
-
-    def goodput(self, **size: Any) -> TimeChart:
-        """Goodput of each flow over time."""
-        return self.draw("goodput", **size)
-
-    def cwnd(self, **size: Any) -> TimeChart:
-        """Congestion window of each flow over time."""
-        return self.draw("cwnd", **size)
-
-    def ssthresh(self, **size: Any) -> TimeChart:
-        """Slow start threshold of each flow over time; no line while it is infinite or unused."""
-        return self.draw("ssthresh", **size)
-
-    def srtt(self, **size: Any) -> TimeChart:
-        """Smoothed round-trip time of each flow over time."""
-        return self.draw("srtt", **size)
-
-    def backlog(self, **size: Any) -> TimeChart:
-        """Queue length of each link over time."""
-        return self.draw("backlog", **size)
 
     def draw(self, name: str, **size: Any) -> TimeChart:
         """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
@@ -65,6 +46,14 @@ class Figures:
         charts |= self._run.own_charts()
         with store.listing(Path(directory).parent):  # if they are in a run's directory
             return save_charts(charts, Path(directory), formats)
+
+    def __getattr__(self, name: str) -> Callable[..., TimeChart]:
+        if name not in QUANTITIES:
+            raise AttributeError(f"a run has no chart {name!r}")
+        return functools.partial(self.draw, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *QUANTITIES]
 
     def __repr__(self) -> str:
         return f"<Figures of {self._run.title!r}: {', '.join(QUANTITIES)}>"

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+@dataclass(eq=False, repr=False)
 class SweepData:
     """The results of a sweep, in the order of the experiment file.
 
@@ -33,27 +35,15 @@ class SweepData:
             of each run's summary, delay and retransmissions.
     """
 
-    def __init__(
-        self,
-        title: str,
-        axes: Sequence[str],
-        outcomes: Sequence[Outcome],
-        version: str,
-        directory: Path | None = None,
-        until: Until | None = None,
-        stops: Sequence[Stop] = (),
-        warm_up: Mapping[str, Any] | None = None,
-        metrics: Sequence[str] = (),
-    ) -> None:
-        self.title = title
-        self.axes = tuple(axes)
-        self.outcomes = tuple(outcomes)
-        self.version = version
-        self.directory = directory
-        self.until = until
-        self.stops = tuple(stops)
-        self.warm_up = warm_up
-        self.metrics = tuple(metrics)
+    title: str
+    axes: Sequence[str]
+    outcomes: Sequence[Outcome]
+    version: str
+    directory: Path | None = None
+    until: Until | None = None
+    stops: Sequence[Stop] = ()
+    warm_up: Mapping[str, Any] | None = None
+    metrics: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.outcomes)

@@ -42,11 +42,11 @@ class Stop:
         }
 
 
-def stops_of(entries: Sequence[Mapping[str, Any]]) -> tuple[Stop, ...]:
+def stops_of(entries: Sequence[Mapping[str, Any]]) -> list[Stop]:
     """Back from plain data."""
-    return tuple(
+    return [
         Stop(e["axes"], e["repetitions"], e["half_widths"], tuple(e["unsettled"])) for e in entries
-    )
+    ]
 
 
 def run_until(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import html
 import json
@@ -38,10 +39,7 @@ class Sweep(SweepData):
 
     def with_metrics(self, metrics: Sequence[str]) -> Sweep:
         """The same sweep with other metrics in its table, report and figures."""
-        return Sweep(
-            self.title, self.axes, self.outcomes, self.version, self.directory, self.until,
-            self.stops, self.warm_up, metrics,
-        )  # fmt: skip
+        return dataclasses.replace(self, metrics=metrics)
 
     def _repr_html_(self) -> str:
         from fairway.plot.page import plain_html
@@ -96,7 +94,7 @@ def load_sweep(directory: str | Path) -> Sweep:
     until = manifest.get("until")
     return Sweep(
         manifest["title"],
-        manifest["axes"],
+        tuple(manifest["axes"]),
         outcomes,
         manifest["version"],
         path,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fairway.backends.linux import cache, packaged, source, tools
@@ -13,24 +11,21 @@ from fairway.backends.linux.tools import Tool
 BUILD_COMMAND = "fairway linux build"
 
 
-@dataclass(frozen=True)
 class Status:
-    """What was found.
+    """What was found, when it was made."""
 
-    Attributes:
-        wanted: Digest of the kernel that would be built by default; none without a source.
-        sources: Debian's packages of sources, the newest first.
-        packaged_obstacle: Why Debian's packaged kernel cannot be used; none if it can.
-    """
-
-    kernel: Kernel | None
-    kernels: tuple[Kernel, ...]
-    wanted: str | None
-    place: Path
-    sources: tuple[Path, ...]
-    build_tools: tuple[Tool, ...]
-    run_tools: tuple[Tool, ...]
-    packaged_obstacle: str | None
+    def __init__(self) -> None:
+        self.kernel = cache.find()
+        self.kernels = cache.kernels()
+        #: Digest of the kernel that would be built by default; none without a source.
+        self.wanted = cache.default_digest()
+        self.place = cache.root()
+        #: Debian's packages of sources, the newest first.
+        self.sources = [found.path for found in source.packaged()]
+        self.build_tools = tools.missing(tools.BUILD)
+        self.run_tools = tools.missing(tools.RUN)
+        #: Why Debian's packaged kernel cannot be used; none if it can.
+        self.packaged_obstacle = packaged.obstacle()
 
     @property
     def is_current(self) -> bool:
@@ -70,8 +65,8 @@ class Status:
             "kernels": [kernel.to_json() for kernel in self.kernels],
             "cache": str(self.place),
             "sources": [str(path) for path in self.sources],
-            "build_tools_missing": [_plain(tool) for tool in self.build_tools],
-            "run_tools_missing": [_plain(tool) for tool in self.run_tools],
+            "build_tools_missing": list(map(_plain, self.build_tools)),
+            "run_tools_missing": list(map(_plain, self.run_tools)),
             "packaged": {
                 "path": str(packaged.EXECUTABLE),
                 "usable": self.packaged_obstacle is None,
@@ -98,25 +93,11 @@ class Status:
         return shown + (["Next:", *(f"  {step}" for step in steps)] if steps else [])
 
 
-def status() -> Status:
-    """Look at all of it."""
-    return Status(
-        kernel=cache.find(),
-        kernels=tuple(cache.kernels()),
-        wanted=cache.default_digest(),
-        place=cache.root(),
-        sources=tuple(found.path for found in source.packaged()),
-        build_tools=tuple(tools.missing(tools.BUILD)),
-        run_tools=tuple(tools.missing(tools.RUN)),
-        packaged_obstacle=packaged.obstacle(),
-    )
-
-
 def _plain(tool: Tool) -> dict[str, str]:
     return {"name": tool.name, "package": tool.package}
 
 
-def _names(absent: tuple[Tool, ...]) -> str:
+def _names(absent: list[Tool]) -> str:
     return ", ".join(f"{tool.name} ({tool.package})" for tool in absent) or "none"
 
 

@@ -12,7 +12,7 @@ from fairway.algorithm import Algorithms, permitting
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
 from fairway.compare.agree.data import AgreementData, PointAgreement
-from fairway.compare.agree.quantities import tolerances
+from fairway.compare.agree.quantities import tolerances as accepted_differences
 from fairway.compare.agree.tables import remarks, tables
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import (
@@ -163,32 +163,57 @@ def _set_plan(found: Document, seeds: int | None, overrides: Mapping[str, Any]) 
 RESULT = "agreement.json"
 
 
-def compare_backends(
+def agree(
     experiment: str | Path | Mapping[str, Any],
-    out: Path | None = None,
+    out: str | Path | None = None,
     *,
     against: Sequence[str | Backend] = ("sim", "linux"),
     seeds: int | None = None,
-    changes: Mapping[str, float] | None = None,
+    tolerances: Mapping[str, float] | None = None,
     overrides: Mapping[str, Any] | None = None,
     threads: int | None = None,
     figures: Sequence[str] = (),
+    allow_python: bool = False,
     quiet: bool = True,
 ) -> Agreement:
-    """Run an experiment on several backends and hold them together."""
+    """Run an experiment on two or more backends and say where they differ.
+
+    Args:
+        experiment: A path, the text of an experiment file, its content as a mapping, or "kernel",
+            which is every congestion control of Linux on three paths. A sweep is compared point
+            by point.
+        out: Directory for the results; without it they stay in memory. Given the same directory
+            again it goes on where it stopped.
+        against: Backends, by their names or as they are; the last is what the others are held
+            against.
+        seeds: Seeds of each point on each side; if not given, what the file says, or else 4.
+        tolerances: What differences are of no account: metric -> share of the reference's mean,
+            such as `{"goodput": 0.02}`.
+        overrides: Values to set first: path -> value.
+        threads: Runs at the same time; as many as there are cores if not given.
+        figures: Formats of figures to write there: "pdf", "png", "svg".
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If something given cannot be used, or a backend is not there.
+        fairway.RunFailed: If runs failed.
+    """
     check_formats(figures)
-    accepted = tolerances(changes)
+    directory = None if out is None else Path(out)
+    accepted = accepted_differences(tolerances)
     sides = [find_backend(side) if isinstance(side, str) else side for side in against]
     names = _names(sides)
     unable = next((name for name in names if name != "sim"), None)
-    with permitting(backend=unable):
+    with permitting(python=allow_python, backend=unable):
         planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
-    if out is not None:
-        _prepare(out, names, source_of_experiment("agree", experiment, overrides))
+    if directory is not None:
+        _prepare(directory, names, source_of_experiment("agree", experiment, overrides))
     sweeps = {}
     # The reference first: what it cannot run is then found before the others have run.
     for side in reversed(sides):
-        place = None if out is None else out / side.name
+        place = None if directory is None else directory / side.name
         sweeps[side.name] = _run_side(planned, side, place, threads, quiet)
     points = [
         PointAgreement(*outcomes, (name, names[-1]), accepted)
@@ -198,8 +223,8 @@ def compare_backends(
     result = Agreement(
         planned.title, names[:-1], names[-1], planned.axes, points, accepted, _core.version()
     )
-    if out is not None:
-        _save(result, out, figures)
+    if directory is not None:
+        _save(result, directory, figures)
     return result
 
 

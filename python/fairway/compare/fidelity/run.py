@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairway import _core
 from fairway.algorithm import Algorithms
-from fairway.backends import Backend
+from fairway.backends import backend
 from fairway.compare.fidelity import recording
 from fairway.compare.fidelity.data import Cell, FidelityData
 from fairway.compare.fidelity.kernel_traces import of_run
@@ -47,26 +47,40 @@ RESULT = "fidelity.json"
 _RUNS = "sim"
 
 
-def compare_with_golden(
-    directory: Path | None,
-    backend: Backend,
-    out: Path | None = None,
+def fidelity(
+    golden: str | Path | None = None,
+    out: str | Path | None = None,
     *,
     threads: int | None = None,
     figures: Sequence[str] = (),
     quiet: bool = True,
 ) -> Fidelity:
-    """Simulate every golden trace of a directory and hold both together."""
+    """Simulate every golden trace of a directory and say how closely the simulator follows it.
+
+    Args:
+        golden: Directory of golden traces, as `fairway linux record-golden` makes it; if not
+            given, the recording of Linux 6.1 that comes with Fairway.
+        out: Directory for the results; without it they stay in memory. Given the same directory
+            again it goes on where it stopped.
+        threads: Runs at the same time; as many as there are cores if not given.
+        figures: Formats of the figure to write there: "pdf", "png", "svg".
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If there is no recording, or something in it cannot be used.
+        fairway.RunFailed: If runs failed.
+    """
     check_formats(figures)
     if figures and out is None:
         raise InputError("figures: need a directory for the results, where they shall go")
-    found = recording.read(directory or recording.packed())
+    found = recording.read(recording.packed() if golden is None else Path(golden))
     planned = _plan(found.recorded)
-    place = None if out is None else out / _RUNS
-    if out is not None:
-        _prepare(out)
+    directory = None if out is None else Path(out)
+    place = None if directory is None else directory / _RUNS
+    if directory is not None:
+        _prepare(directory)
     progress = reporter("fidelity", quiet=quiet)
-    sweep = run_plan(planned, backend, directory=place, threads=threads, progress=progress)
+    sweep = run_plan(planned, backend("sim"), directory=place, threads=threads, progress=progress)
     if place is not None:
         sweep.save_overview(place)
     cells = [
@@ -75,8 +89,8 @@ def compare_with_golden(
         for cell in _cells(recorded, outcome)
     ]
     result = Fidelity(str(found.directory), found.kernel, cells, _core.version())
-    if out is not None:
-        _save(result, out, figures)
+    if directory is not None:
+        _save(result, directory, figures)
     return result
 
 

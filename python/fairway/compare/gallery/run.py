@@ -11,10 +11,10 @@ from fairway.backends import backend as find_backend
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment import scenarios
 from fairway.experiment.plan import Plan, Point, plan
-from fairway.ground import inventory, store, text
+from fairway.ground import inventory, registry, store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, drawing
-from fairway.plot.formats import format_of
+from fairway.plot.formats import check_formats, format_of
 from fairway.plot.page import Figure, Section, Table, plain_html, render
 from fairway.sweep.run import run_plan
 
@@ -95,6 +95,11 @@ class Gallery(GalleryData):
         return plain_html(self.table())
 
 
+def portrait(name: str) -> Portrait:
+    """Run an algorithm in the scenario that shows it best."""
+    return portraits(scenarios.select(registry.algorithms(), [name]))[0]
+
+
 def portraits(
     algorithms: Sequence[Mapping[str, Any]], *, threads: int | None = None
 ) -> list[Portrait]:
@@ -107,37 +112,53 @@ def portraits(
     ]
 
 
-def run_gallery(
-    algorithms: Sequence[Mapping[str, Any]],
-    out: Path | None = None,
+def gallery(
+    names: Sequence[str] = (),
+    out: str | Path | None = None,
     *,
-    formats: Sequence[str] = (),
+    figures: Sequence[str] = (),
     threads: int | None = None,
     quiet: bool = True,
 ) -> Gallery:
-    """Run every algorithm on every path of the gallery."""
+    """Run every algorithm on the same three paths.
+
+    Args:
+        names: The algorithms; all if none is named.
+        out: Directory for runs, numbers, figure and report; without it they stay in memory. Given
+            the same directory again it goes on where it stopped.
+        figures: Formats of the figure to write there: "pdf", "png", "svg".
+        threads: Runs at the same time; as many as there are cores if not given.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.InputError: If there is no such algorithm, or a file cannot be written.
+    """
+    check_formats(figures)
+    known = registry.algorithms()
+    algorithms = scenarios.select(known, names) if names else known
+    directory = None if out is None else Path(out)
     paths = scenarios.gallery_paths()
     shown = [(entry, path) for path in paths for entry in algorithms]
     source = inventory.source_of("gallery")
-    if out is not None:
-        store.refuse_another(out, source)
+    if directory is not None:
+        store.refuse_another(directory, source)
     sweep = run_plan(
         _plan("Gallery of congestion controls", shown),
         find_backend("sim"),
-        directory=out,
+        directory=directory,
         threads=threads,
         progress=reporter("gallery", quiet=quiet),
         source=source,
     )
     result = Gallery(algorithms, paths, sweep)
-    if out is not None:
-        store.write_file(out / "gallery.json", store.to_json(result.to_json()))
-        sweep.save_overview(out, report=result.report, again=SAME_COMMAND)
-        if formats:
+    if directory is not None:
+        store.write_file(directory / "gallery.json", store.to_json(result.to_json()))
+        sweep.save_overview(directory, report=result.report, again=SAME_COMMAND)
+        if figures:
             from fairway.plot.figures import save_charts
 
             with drawing("figure", SAME_COMMAND):
-                save_charts({"gallery": result.figure()}, out, formats)
+                save_charts({"gallery": result.figure()}, directory, figures)
     return result
 
 
