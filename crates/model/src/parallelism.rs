@@ -53,7 +53,8 @@ pub struct Streams {
 }
 
 /// What makes one stream too few.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// Nothing: one stream is enough.
     Nothing,
@@ -68,10 +69,13 @@ pub enum Limit {
 }
 
 /// The parallelism threshold, and what it comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Threshold {
     /// The fewest streams that use the path; none if no number does, as where all back off together.
+    #[serde(rename = "threshold")]
     pub streams: Option<u32>,
+    /// What counts.
+    pub limit: Limit,
     /// The fewest by windows alone.
     pub by_window: u32,
     /// The fewest by what the application gives each.
@@ -83,8 +87,6 @@ pub struct Threshold {
     /// Whether the buffer overflows with as many as windows, applications and losses ask for; if not,
     /// nobody backs off.
     pub overflows: bool,
-    /// What counts.
-    pub limit: Limit,
 }
 
 impl Path {

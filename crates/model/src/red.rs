@@ -8,7 +8,8 @@ use crate::parallelism::Path;
 const HALVINGS: u32 = 60;
 
 /// The part of RED's curve between its thresholds (Floyd, Jacobson 1993, section 4).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Red {
     /// Mean queue in packets below which nothing is dropped.
     pub min_packets: f64,

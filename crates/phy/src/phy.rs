@@ -15,7 +15,8 @@ pub const RTS_BYTES: u32 = 20;
 pub const OVERHEAD_BYTES: u32 = 24 + 4 + 8;
 
 /// Preamble of HR/DSSS frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Preamble {
     /// 144 bits and a header of 48, all at 1 Mbit/s (16.2.2.2).
     #[default]
@@ -110,7 +111,8 @@ pub struct Phy {
 }
 
 /// Slot of an 802.11g cell (Table 18-5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Slot {
     /// 9 µs, where all stations are 802.11g.
     #[default]

@@ -192,7 +192,7 @@ def wlan(
         "access": access._question(),
         "flows": [
             {
-                "is_upload": _is_upload(flow.direction),
+                "direction": _direction(flow.direction),
                 "window_packets": _count(flow.window_packets, "window"),
             }
             for flow in flows
@@ -226,10 +226,10 @@ def saturation(stations: int, access: Access | None = None) -> dict[str, Any]:
     return answered(_core.model_saturation, question)
 
 
-def _is_upload(direction: str) -> bool:
+def _direction(direction: str) -> str:
     if direction not in {"download", "upload"}:
         raise InputError(f'direction: expected download or upload, got "{direction}"')
-    return direction == "upload"
+    return direction
 
 
 def _count(value: int, name: str) -> int:

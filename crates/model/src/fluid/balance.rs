@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::error::Error;
 
 /// Windows, queue and loss that do not move.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct FixedPoint {
     /// Packets in the queue.
     pub queue_packets: f64,

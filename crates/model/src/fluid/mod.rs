@@ -42,13 +42,15 @@ use rules::{Memory, Moment};
 use spread::Response;
 
 /// Flows that are alike.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Class {
     /// How many; need not be whole.
     pub flows: f64,
     /// Round-trip time without queues, in seconds.
     pub rtt_s: f64,
     /// How the window grows and falls.
+    #[serde(rename = "cc")]
     pub rule: Rule,
     /// When they begin, in seconds.
     pub start_s: f64,
@@ -62,7 +64,8 @@ pub struct Class {
 }
 
 /// Flows that share a bottleneck.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fluid {
     /// What the bottleneck passes on, in packets a second.
     pub capacity_pps: f64,

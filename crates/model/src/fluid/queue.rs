@@ -3,7 +3,8 @@
 use crate::error::{Error, positive};
 
 /// Which equations hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Equations {
     /// As published by Misra, Gong and Towsley.
     Published,
@@ -14,7 +15,8 @@ pub enum Equations {
 }
 
 /// The queue at the bottleneck, in packets.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Queue {
     /// Random early detection.
     Red(RedQueue),
@@ -28,7 +30,8 @@ pub enum Queue {
 }
 
 /// Random early detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RedQueue {
     /// Average queue below which nothing is dropped.
     pub min_packets: f64,

@@ -52,7 +52,8 @@ impl Memory {
 }
 
 /// A window rule.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub enum Rule {
     /// One packet a round trip, half at a loss (RFC 5681).
     Reno,
@@ -159,6 +160,14 @@ impl Moment {
 
     fn cubic_k_s(&self) -> f64 {
         cubic::time_to_origin((self.memory.maximum - self.after_loss).max(0.0), CUBIC_C)
+    }
+}
+
+impl TryFrom<String> for Rule {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name)
     }
 }
 

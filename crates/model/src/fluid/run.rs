@@ -34,7 +34,7 @@ pub struct Curves {
 }
 
 /// Means over a stretch of time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Means {
     /// As in [`Curves`].
     pub queue_packets: f64,

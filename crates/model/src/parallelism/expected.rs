@@ -12,7 +12,7 @@ const ROWS_WITHOUT_THRESHOLD: u32 = 20;
 const MOST_ROWS: u32 = 20_000;
 
 /// What so many streams can be expected to do.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Expected {
     /// How many they are.
     pub streams: u32,
@@ -25,7 +25,7 @@ pub struct Expected {
 }
 
 /// The threshold, and what to expect of fewer and of more streams.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Plan {
     /// The threshold.
     pub threshold: Threshold,

@@ -20,7 +20,7 @@ pub fn drop_after(red: Red, average_packets: f64, count: f64) -> Result<f64, Err
 const LEAST_MIN_PACKETS: f64 = 5.0;
 
 /// The parameters that Adaptive RED chooses for a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct AdaptiveRed {
     /// Weight of a sample: `1 - exp(-1/C)`.
     pub weight: f64,

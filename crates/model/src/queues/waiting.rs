@@ -7,7 +7,7 @@ use crate::error::{Error, positive};
 const UNSTABLE: &str = "more comes than leaves: the queue grows without end";
 
 /// Long-run behaviour of a queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Waiting {
     /// Share of the time that the server works.
     pub utilisation: f64,

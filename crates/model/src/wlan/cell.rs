@@ -18,7 +18,8 @@ use crate::answer::Answer;
 use crate::error::{Error, not_negative, positive};
 
 /// Which way a flow's data go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// To its station.
     Download,
@@ -27,7 +28,8 @@ pub enum Direction {
 }
 
 /// A flow, between a station of its own and a host behind the access point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Which way its data go.
     pub direction: Direction,
@@ -53,10 +55,8 @@ pub struct Cell {
 }
 
 /// What the model says of a cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Prediction {
-    /// Of each flow.
-    pub flows: Vec<FlowAnswer>,
     /// Packets of data a second that all flows carry.
     pub packets_per_s: f64,
     /// Downloads alone.
@@ -67,22 +67,24 @@ pub struct Prediction {
     pub success_us: f64,
     /// Share of the successes that are the access point's.
     pub access_point_share: f64,
+    /// Probability that a frame collides in all its attempts, and is given up.
+    pub given_up: f64,
+    /// Of each flow.
+    pub flows: Vec<FlowAnswer>,
     /// Attempts and collisions where so many nodes contend, from one on.
     pub contention: Vec<Contention>,
-    /// Who contends how often.
-    pub occupancy: Vec<Occupancy>,
     /// Probability, at successes, that so many stations have something to send, from none on.
     pub active_at_successes: Vec<f64>,
     /// The same at any time.
     pub active_at_any_time: Vec<f64>,
-    /// Probability that a frame collides in all its attempts, and is given up.
-    pub given_up: f64,
+    /// Who contends how often.
+    pub occupancy: Vec<Occupancy>,
     /// The states of the chain, if they are few and nothing but access point and stations has packets.
     pub chain: Option<Vec<ChainState>>,
 }
 
 /// What the model says of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct FlowAnswer {
     /// Packets of data a second.
     pub packets_per_s: f64,
@@ -97,10 +99,11 @@ pub struct FlowAnswer {
 }
 
 /// All states in which the same nodes have something to send.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Occupancy {
-    /// What the access point sends next.
-    pub head: Head,
+    /// What the access point sends next, if it has a packet.
+    #[serde(rename = "access_point")]
+    pub head: Option<Head>,
     /// Stations that have acknowledgements.
     pub download_stations: u32,
     /// Stations that have data.
@@ -239,7 +242,7 @@ impl Cell {
             let round_us = if c == 0.0 { wait_us } else { rounds.round_us(contenders) };
             all_us += it.weight * round_us;
             successes += it.weight * c;
-            access_point += if it.head == Head::None { 0.0 } else { it.weight };
+            access_point += if it.head.is_none() { 0.0 } else { it.weight };
             given_up += it.weight * c * self.given_up(contenders, rounds);
             let active = (it.downloads + it.uploads) as usize;
             at_successes[active] += it.weight * c;

@@ -4,7 +4,7 @@ use super::cell::{Direction, Flow};
 use super::success::{Contenders, Rounds};
 
 /// A state of the embedded chain.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChainState {
     /// Of each flow's tokens, those at its station: acknowledgements of a download, data of an upload.
     /// Where acknowledgements are delayed, a download's tokens are packets and an upload's groups of them.

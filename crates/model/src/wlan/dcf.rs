@@ -16,7 +16,7 @@ pub struct Backoff {
 }
 
 /// Stations in saturation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Contention {
     /// How many.
     pub contenders: u32,
@@ -27,9 +27,10 @@ pub struct Contention {
 }
 
 /// Throughput in saturation: what becomes of slots.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Saturation {
     /// Attempts and collisions.
+    #[serde(flatten)]
     pub contention: Contention,
     /// Probability that a slot is idle.
     pub idle: f64,

@@ -44,10 +44,9 @@ pub(super) struct Part {
 }
 
 /// What is at the head of the access point's queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Head {
-    /// Nothing: it has no packet.
-    None,
     /// Data.
     Data,
     /// An acknowledgement of TCP.
@@ -57,7 +56,7 @@ pub enum Head {
 /// All states in which equal frames contend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weight {
-    pub(super) head: Head,
+    pub(super) head: Option<Head>,
     pub(super) downloads: u32,
     pub(super) uploads: u32,
     pub(super) weight: f64,
@@ -66,8 +65,8 @@ pub(super) struct Weight {
 impl Weight {
     pub(super) fn contenders(&self) -> Contenders {
         Contenders {
-            data: self.uploads + u32::from(self.head == Head::Data),
-            ack: self.downloads + u32::from(self.head == Head::Ack),
+            data: self.uploads + u32::from(self.head == Some(Head::Data)),
+            ack: self.downloads + u32::from(self.head == Some(Head::Ack)),
         }
     }
 }
@@ -297,7 +296,9 @@ impl Totals {
         for downloads in 0..=self.downloads {
             for uploads in 0..=self.uploads {
                 let cell = self.weights[downloads * (self.uploads + 1) + uploads];
-                for (head, weight) in [Head::None, Head::Data, Head::Ack].into_iter().zip(cell) {
+                for (head, weight) in
+                    [None, Some(Head::Data), Some(Head::Ack)].into_iter().zip(cell)
+                {
                     if weight > NEGLIGIBLE_SET * all {
                         let (downloads, uploads) = (downloads as u32, uploads as u32);
                         weights.push(Weight { head, downloads, uploads, weight });

@@ -14,9 +14,10 @@ use crate::answer::Answer;
 use crate::error::{Error, positive};
 
 /// What the chain says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Literature {
     /// Probability, at successes, that so many stations have a frame to send, from none to all.
+    #[serde(rename = "active_at_successes")]
     pub active: Vec<f64>,
     /// Share of the successes that are the access point's.
     pub access_point_share: f64,

@@ -8,7 +8,8 @@ use super::dcf::Backoff;
 use crate::error::{Error, positive};
 
 /// What an access to the medium takes, in microseconds, until slots are counted again.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Times {
     /// A slot in which nobody transmits.
     pub slot_us: f64,

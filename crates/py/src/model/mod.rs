@@ -1,6 +1,11 @@
 //! The analytic models: converts arrays and documents, never computes.
 
+use std::fmt::Display;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub(crate) mod backend;
 mod fluid;
@@ -22,4 +27,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(wlan::model_wlan, module)?)?;
     module.add_function(wrap_pyfunction!(wlan::model_saturation, module)?)?;
     Ok(())
+}
+
+/// A question, whose refusals name no line: nobody wrote it by hand.
+fn question<T: DeserializeOwned>(document: &str) -> PyResult<T> {
+    let document: Value = serde_json::from_str(document).map_err(refused)?;
+    serde_json::from_value(document).map_err(refused)
+}
+
+fn refused(error: impl Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }

@@ -2,12 +2,12 @@
 
 use fairway_model::queues::{self, AdaptiveRed, Waiting};
 use fairway_model::{Algorithm, Answer, Path, Red};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::streams::{RedQueue, algorithm, refused};
+use super::streams::algorithm;
+use super::{question, refused};
 
 /// What is asked, in packets and seconds; what is missing is not answered.
 #[derive(Deserialize)]
@@ -19,7 +19,7 @@ struct Question {
     algorithm: String,
     load: Option<f64>,
     room_packets: Option<u64>,
-    red: Option<RedQueue>,
+    red: Option<Red>,
     target_s: Option<f64>,
     codel_interval_s: Option<f64>,
 }
@@ -31,9 +31,8 @@ const CODEL_DROPS: usize = 10;
 ///
 /// Raises ValueError for what makes no sense.
 #[pyfunction]
-pub(crate) fn model_queue(question: &str) -> PyResult<String> {
-    let question: Question =
-        serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+pub(crate) fn model_queue(document: &str) -> PyResult<String> {
+    let question: Question = question(document)?;
     let algorithm = algorithm(&question.algorithm)?;
     let mut answer = Map::new();
     if let Some(rtt_s) = question.rtt_s {
@@ -44,18 +43,13 @@ pub(crate) fn model_queue(question: &str) -> PyResult<String> {
         let found = waiting(&question, load).map_err(refused)?;
         answer.insert("waiting".into(), found);
     }
-    if let (Some(red), Some(rtt_s)) = (&question.red, question.rtt_s) {
-        let found = equilibrium(&question, Red::from(red), rtt_s, algorithm).map_err(refused)?;
+    if let (Some(red), Some(rtt_s)) = (question.red, question.rtt_s) {
+        let found = equilibrium(&question, red, rtt_s, algorithm).map_err(refused)?;
         answer.insert("red".into(), found);
     }
     if let Some(target_s) = question.target_s {
         let chosen = AdaptiveRed::of(question.capacity_pps, target_s).map_err(refused)?;
-        let found = json!({
-            "weight": chosen.weight,
-            "min_packets": chosen.min_packets,
-            "max_packets": chosen.max_packets,
-        });
-        answer.insert("adaptive_red".into(), found);
+        answer.insert("adaptive_red".into(), json!(chosen));
     }
     if let Some(interval_s) = question.codel_interval_s {
         let drops = queues::codel_drops_s(interval_s, CODEL_DROPS).map_err(refused)?;
@@ -97,15 +91,10 @@ fn waiting(question: &Question, load: f64) -> Result<Value, fairway_model::Error
 
 /// What is infinite becomes null.
 fn described(answer: &Answer<Waiting>) -> Value {
-    let Waiting { utilisation, packets, delay_s, blocked } = answer.value;
-    json!({
-        "utilisation": utilisation,
-        "packets": packets,
-        "delay_s": delay_s,
-        "blocked": blocked,
-        "in_range": answer.in_range(),
-        "outside": answer.outside,
-    })
+    let mut found = json!(answer.value);
+    found["in_range"] = json!(answer.in_range());
+    found["outside"] = json!(answer.outside);
+    found
 }
 
 fn equilibrium(

@@ -1,10 +1,12 @@
 //! Parallel streams: documents in and out.
 
-use fairway_model::{Algorithm, Limit, Losers, Path, Plan, Red, Streams};
+use fairway_model::{Algorithm, Losers, Path, Plan, Red, Streams};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use super::{question, refused};
 
 /// What is asked, in packets and seconds.
 #[derive(Deserialize)]
@@ -20,29 +22,8 @@ struct Question {
     rto_s: Option<f64>,
     target: f64,
     losers: String,
-    red: Option<RedQueue>,
+    red: Option<Red>,
     up_to: u32,
-}
-
-/// RED's curve.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RedQueue {
-    min_packets: f64,
-    max_packets: f64,
-    max_probability: f64,
-    gentle: bool,
-}
-
-impl From<&RedQueue> for Red {
-    fn from(red: &RedQueue) -> Self {
-        Red {
-            min_packets: red.min_packets,
-            max_packets: red.max_packets,
-            max_probability: red.max_probability,
-            gentle: red.gentle,
-        }
-    }
 }
 
 /// Packets that each stream adds in a round trip, so that as many are lost of each when a buffer
@@ -53,9 +34,8 @@ const DROPS_PER_STREAM: f64 = 1.0;
 ///
 /// Question and answer are JSON. Raises ValueError for what makes no sense.
 #[pyfunction]
-pub(crate) fn model_streams(question: &str) -> PyResult<String> {
-    let question: Question =
-        serde_json::from_str(question).map_err(|error| PyValueError::new_err(error.to_string()))?;
+pub(crate) fn model_streams(document: &str) -> PyResult<String> {
+    let question: Question = question(document)?;
     let rto_s = question.rto_s.unwrap_or_else(|| {
         Path::usual_rto_s(question.rtt_s, question.buffer_packets, question.capacity_pps)
     });
@@ -71,7 +51,7 @@ pub(crate) fn model_streams(question: &str) -> PyResult<String> {
     let streams = Streams {
         algorithm: algorithm(&question.algorithm)?,
         losers: losers(&question.losers)?,
-        red: question.red.as_ref().map(Red::from),
+        red: question.red,
     };
     let plan = path.plan(&streams, question.target, question.up_to).map_err(refused)?;
     let onset = path.onset_of_loss().map_err(refused)?;
@@ -103,46 +83,15 @@ fn losers(name: &str) -> PyResult<Losers> {
     }
 }
 
-pub(super) fn refused(error: fairway_model::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
 fn answer(plan: &Plan, onset: u32, path: &Path) -> Value {
-    let threshold = &plan.threshold;
-    let table: Vec<Value> = plan
-        .table
-        .iter()
-        .map(|row| {
-            json!({
-                "streams": row.streams,
-                "utilisation": row.utilisation,
-                "loss_ratio": row.loss_ratio,
-                "queueing_delay_s": row.queueing_delay_s,
-            })
-        })
-        .collect();
-    let limit = match threshold.limit {
-        Limit::Nothing => "nothing",
-        Limit::Window => "window",
-        Limit::Application => "application",
-        Limit::Loss => "loss",
-        Limit::Sawtooth => "sawtooth",
-    };
-    json!({
-        "threshold": threshold.streams,
-        "limit": limit,
-        "by_window": threshold.by_window,
-        "by_application": threshold.by_application,
-        "by_loss": threshold.by_loss,
-        "by_sawtooth": threshold.by_sawtooth,
-        "overflows": threshold.overflows,
-        "onset_of_loss": onset,
-        "capacity_pps": path.capacity_pps,
-        "bdp_packets": path.pipe_packets(),
-        "buffer_packets": path.buffer_packets,
-        "model": plan.model,
-        "in_range": plan.outside.is_none(),
-        "outside": plan.outside,
-        "table": table,
-    })
+    let mut document = json!(plan.threshold);
+    document["onset_of_loss"] = json!(onset);
+    document["capacity_pps"] = json!(path.capacity_pps);
+    document["bdp_packets"] = json!(path.pipe_packets());
+    document["buffer_packets"] = json!(path.buffer_packets);
+    document["model"] = json!(plan.model);
+    document["in_range"] = json!(plan.outside.is_none());
+    document["outside"] = json!(plan.outside);
+    document["table"] = json!(plan.table);
+    document
 }
