@@ -51,17 +51,11 @@ def agree(
 
     place = out or Path("runs") / "agree" / run.stem(experiment)
     result = run.agree(
-        experiment,
-        place,
-        against=terminal.listed(against),
-        seeds=seeds,
+        experiment, place, against=terminal.listed(against), seeds=seeds,
         tolerances=dict(parse_tolerance(one) for one in tolerance or []),
-        overrides=terminal.overrides(assignments),
-        threads=threads,
-        figures=terminal.listed(figures),
-        allow_python=allow_python,
-        quiet=quiet,
-    )
+        overrides=terminal.overrides(assignments), threads=threads,
+        figures=terminal.listed(figures), allow_python=allow_python, quiet=quiet,
+    )  # fmt: skip
     if as_json:
         terminal.print_json(result.to_json())
     else:

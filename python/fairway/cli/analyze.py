@@ -10,6 +10,8 @@ from typer import Argument, Option
 
 from fairway.cli import terminal
 from fairway.errors import InputError
+from fairway.ground import store
+from fairway.ground.inventory import source_of
 
 if TYPE_CHECKING:
     from fairway.capture.analysis.result import Analysis
@@ -63,8 +65,6 @@ def analyze(
     """
     from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import KIND
-    from fairway.ground import store
-    from fairway.ground.inventory import source_of
     from fairway.plot.formats import check_formats
 
     if len(files) > 2:
@@ -83,15 +83,9 @@ def analyze(
         _compare(files[0], files[1], top, out, formats, as_json, quiet, source)
         return
     found = explain(
-        files[0],
-        connection=connection,
-        top=top,
-        detail=out is not None or xplot is not None,
-        identify=identify,
-        start=start,
-        end=end,
-        quiet=quiet,
-    )
+        files[0], connection=connection, top=top, detail=out is not None or xplot is not None,
+        identify=identify, start=start, end=end, quiet=quiet,
+    )  # fmt: skip
     if as_json:
         terminal.print_json(found.to_json(connection))
     elif connection is None:

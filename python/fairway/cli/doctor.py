@@ -15,6 +15,7 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Json, print_json, size, wrapped
 from fairway.errors import InputError
+from fairway.ground.text import milliseconds
 
 if TYPE_CHECKING:
     from fairway.host import Advice, Path, Settings
@@ -148,8 +149,6 @@ def _judged(
 
 
 def _show(settings: Settings, measured: RoundTrip | None, advice: Advice) -> None:
-    from fairway.ground.text import milliseconds
-
     if settings.route is not None:
         route = settings.route
         way = f" by {route.interface}" if route.interface else ""
@@ -256,7 +255,6 @@ def _disk() -> Check:
 
 def _linux_kernel() -> Check:
     from fairway.backends.linux.status import Status as KernelStatus
-    from fairway.errors import InputError
 
     try:
         found = KernelStatus()

@@ -97,13 +97,9 @@ def generate(
     from fairway.ground import quantities
 
     wishes = command.wishes(
-        cc=cc,
-        pacing=pacing,
-        send_buffer=send_buffer,
-        receive_buffer=receive_buffer,
-        mss=mss,
-        bind=bind,
-    )
+        cc=cc, pacing=pacing, send_buffer=send_buffer, receive_buffer=receive_buffer,
+        mss=mss, bind=bind,
+    )  # fmt: skip
     common = jobs.given(
         bytes=quantities.size_bytes(amount, "--bytes"), wishes=wishes, no_delay=no_delay
     )

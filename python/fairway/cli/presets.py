@@ -5,15 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer import Argument
 
-from fairway.cli.terminal import Json, print_json, say, show_table
+from fairway.cli.terminal import Json, print_json, say, show_rows
 from fairway.errors import InputError
-
-if TYPE_CHECKING:
-    from fairway.plot.page import Table
 
 #: What stands in a comparison for the value of the first preset.
 _SAME = "="
@@ -39,12 +36,13 @@ def presets(
         if as_json:
             print_json(preset)
         else:
-            show_table(in_full(preset))
+            _show_in_full(preset)
     elif as_json:
         print_json(known)
     else:
-        show_table(summaries(known))
-        show_table(comparison(known))
+        rows = [[preset["name"], preset["summary"]] for preset in known]
+        show_rows("Presets", ["name", "what it is"], rows, labels=2)
+        show_comparison(known)
         say(common(known))
 
 
@@ -74,13 +72,11 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else literal(value)
 
 
-def comparison(known: Sequence[Mapping[str, Any]]) -> Table:
+def show_comparison(known: Sequence[Mapping[str, Any]]) -> None:
     """Where presets differ: the first, which is the default, and others beside it.
 
     `=` stands for the value of the first.
     """
-    from fairway.plot.page import Table
-
     first, *others = known
     rows = [
         [
@@ -92,7 +88,7 @@ def comparison(known: Sequence[Mapping[str, Any]]) -> Table:
     ]
     heads = ["switch", *(preset["name"] for preset in known)]
     caption = f"Where presets differ ({_SAME} as in {first['name']})"
-    return Table(caption, heads, rows, labels=len(heads), keys=2)
+    show_rows(caption, heads, rows, labels=len(heads), keys=2)
 
 
 def _beside(value: Any, first: Any) -> str:
@@ -110,21 +106,11 @@ def common(known: Sequence[Mapping[str, Any]]) -> str:
     return f"The same in all: {', '.join(alike)}."
 
 
-def summaries(known: Sequence[Mapping[str, Any]]) -> Table:
-    """What each preset is."""
-    from fairway.plot.page import Table
-
-    rows = [[preset["name"], preset["summary"]] for preset in known]
-    return Table("Presets", ["name", "what it is"], rows, labels=2)
-
-
-def in_full(preset: Mapping[str, Any]) -> Table:
+def _show_in_full(preset: Mapping[str, Any]) -> None:
     """One preset: every switch with its value and where that is from."""
-    from fairway.plot.page import Table
-
     rows = [
         [switch, literal(value), preset["sources"][switch]]
         for switch, value in preset["switches"].items()
     ]
     caption = f"{preset['name']}: {preset['summary']}"
-    return Table(caption, ["switch", "value", "source"], rows, labels=3)
+    show_rows(caption, ["switch", "value", "source"], rows, labels=3)

@@ -54,15 +54,9 @@ def replay(
 
     with permitting(python=allow_python):
         done = replay_capture(
-            capture,
-            terminal.listed(cc),
-            out,
-            connection=connection,
-            same=same,
-            overhead_bytes=overhead,
-            threads=threads,
-            quiet=quiet,
-        )
+            capture, terminal.listed(cc), out, connection=connection, same=same,
+            overhead_bytes=overhead, threads=threads, quiet=quiet,
+        )  # fmt: skip
     if as_json:
         terminal.print_json(done.to_json())
     else:

@@ -119,21 +119,10 @@ def run(
             where = "capture.at" if at is None else "--capture"
             raise InputError(f"{where}: needs --out DIR, where the captures shall go")
     result = start.run(
-        file,
-        out,
-        overrides=changes,
-        backend=answers,
-        threads=threads,
-        repeat=repeat,
-        figures=formats,
-        capture=at,
-        dask=dask,
-        keep=None if keep is None else keep,
-        replace=replace,
-        allow_python=allow_python,
-        metrics=metrics or (),
-        quiet=quiet,
-    )
+        file, out, overrides=changes, backend=answers, threads=threads, repeat=repeat,
+        figures=formats, capture=at, dask=dask, keep=keep, replace=replace,
+        allow_python=allow_python, metrics=metrics or (), quiet=quiet,
+    )  # fmt: skip
     if as_json:
         terminal.print_json(result.summary)
     elif isinstance(result, Run):

@@ -60,19 +60,16 @@ def send(
     from fairway.backends.transfer import jobs
     from fairway.ground import quantities
 
+    wishes = command.wishes(
+        cc=cc, pacing=pacing, send_buffer=send_buffer, receive_buffer=receive_buffer,
+        mss=mss, bind=bind,
+    )  # fmt: skip
     options = jobs.given(
         path=path,
         host=host,
         token=command.token(token, token_file),
         streams=command.streams(streams),
-        wishes=command.wishes(
-            cc=cc,
-            pacing=pacing,
-            send_buffer=send_buffer,
-            receive_buffer=receive_buffer,
-            mss=mss,
-            bind=bind,
-        ),
+        wishes=wishes,
         chunk_bytes=quantities.size_bytes(chunk, "--chunk"),
         striping=striping,
         limit_bps=quantities.rate_bps(limit, "--limit"),

@@ -20,7 +20,7 @@ from fairway.ground.text import printable
 from fairway.plot.drawing import REPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fairway.plot.page import Table
 
@@ -156,6 +156,15 @@ def show_table(*tables: Table) -> None:
             if table.caption:
                 typer.echo(typer.style(wrapped(table.caption), bold=True))
             typer.echo("\n".join(map(printable, drawn)) + "\n")
+
+
+def show_rows(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], **more: Any
+) -> None:
+    """Print one table; more arguments are `Table`'s."""
+    from fairway.plot.page import Table
+
+    show_table(Table(caption, columns, rows, **more))
 
 
 def print_json(value: Any) -> None:

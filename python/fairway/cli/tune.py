@@ -73,24 +73,11 @@ def tune(
     out = out or Path("runs") / f"{experiment.stem}-tune"
     with permitting(python=allow_python, backend=backend):
         done = tuning.tune(
-            experiment,
-            objectives,
-            out,
-            algorithm=algorithm,
-            parameters=parameters or (),
-            constraints=constraints or (),
-            flows=flows or (),
-            also=also or (),
-            overrides=terminal.overrides(assignments),
-            trials=trials,
-            repetitions=repetitions,
-            fresh=fresh,
-            batch=batch,
-            seed=seed,
-            backend=backend,
-            threads=threads,
-            quiet=quiet,
-        )
+            experiment, objectives, out, algorithm=algorithm, parameters=parameters or (),
+            constraints=constraints or (), flows=flows or (), also=also or (),
+            overrides=terminal.overrides(assignments), trials=trials, repetitions=repetitions,
+            fresh=fresh, batch=batch, seed=seed, backend=backend, threads=threads, quiet=quiet,
+        )  # fmt: skip
     if as_json:
         terminal.print_json(done.to_json())
     else:

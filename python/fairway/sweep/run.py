@@ -85,16 +85,8 @@ def run_plan(
         finished = [outcome.point for outcome in outcomes]
     finally:
         storage.close(finished)
-    return Sweep(
-        plan.title,
-        plan.axes,
-        outcomes,
-        version(),
-        directory,
-        plan.until,
-        stops,
-        None if found is None else found.to_json(),
-    )
+    window = None if found is None else found.to_json()
+    return Sweep(plan.title, plan.axes, outcomes, version(), directory, plan.until, stops, window)
 
 
 def _storage(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Storage:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, print_json, say, show_table
-from fairway.errors import InputError
+from fairway.cli.terminal import Json, print_json, say, show_rows
+from fairway.errors import InputError, writing
 
 if TYPE_CHECKING:
     from fairway.model.fluid import Curves, FixedPoint, Flows, Fluid
@@ -145,8 +145,6 @@ def _json(curves: Curves, point: FixedPoint | None) -> dict[str, Any]:
 
 
 def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
-    from fairway.plot.page import Table
-
     means = curves.means
     low, high = means["queue_range"]
     fixed = ["–"] * 3
@@ -159,11 +157,7 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
         ["dropped", f"{means['dropped']:.3%}", fixed[1]],
         ["dropped or marked", f"{means['signalled']:.3%}", fixed[2]],
     ]
-    table = Table(
-        "Queue and loss", ["", "mean of the second half", "fixed point"],
-        rows, labels=1,
-    )  # fmt: skip
-    show_table(table)
+    show_rows("Queue and loss", ["", "mean of the second half", "fixed point"], rows)
     heads = ["flows", "cc", "RTT", "mean window", "fixed point", "goodput each"]
     lines = [
         [
@@ -176,7 +170,7 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
         ]
         for index, flows in enumerate(asked.classes)
     ]
-    show_table(Table("Windows in packets", heads, lines, labels=2))
+    show_rows("Windows in packets", heads, lines, labels=2)
     say(_believed(curves.outside, point))
 
 
@@ -188,7 +182,6 @@ def _believed(outside: str | None, point: FixedPoint | None) -> str:
 
 
 def _draw(asked: Fluid, curves: Curves, file: Path) -> None:
-    from fairway.errors import writing
     from fairway.model.fluid_figure import chart
     from fairway.plot.figures import drawn
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, print_json, say, show_table
-from fairway.errors import InputError
+from fairway.cli.terminal import Json, print_json, say, show_rows
+from fairway.errors import InputError, writing
+from fairway.ground.text import number
 
 if TYPE_CHECKING:
     from fairway.model.answer import Answer
@@ -284,8 +285,6 @@ def _document(
 
 
 def _show_point(entry: Mapping[str, Any], answer: Answer) -> None:
-    from fairway.ground.text import number
-
     say(entry["title"])
     typer.echo()
     width = max(len(_option(name)) for name in answer.values)
@@ -308,9 +307,6 @@ def _show_points(
     varied: Sequence[str],
     answer: Answer,
 ) -> None:
-    from fairway.ground.text import number
-    from fairway.plot.page import Table
-
     def heading(name: str) -> str:
         unit = _unit(name)
         label = name.removesuffix(_suffix(name)).replace("_", " ")
@@ -325,7 +321,7 @@ def _show_points(
         for i, point in enumerate(points)
     ]
     headings = [*map(heading, varied), *map(heading, answer.values), "in range"]
-    show_table(Table(entry["title"], headings, rows, labels=len(varied)))
+    show_rows(entry["title"], headings, rows, labels=len(varied))
     for reason in answer.reasons:
         say(f"Outside of its range: {reason}.")
     say(entry["source"] + ".", "Source: ")
@@ -335,7 +331,6 @@ def _plot(
     names: Sequence[str], given: Mapping[str, str], bytes_of_packet: float, file: Path
 ) -> None:
     """Draw the windows of laws over loss, all else the same."""
-    from fairway.errors import writing
     from fairway.plot.formats import format_of
 
     kind = format_of(file)

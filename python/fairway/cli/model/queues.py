@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer import Option
 
-from fairway.cli.terminal import Json, print_json, show_table, size
+from fairway.cli.terminal import Json, print_json, show_rows, size
 from fairway.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fairway.plot.page import Table
+from fairway.ground.text import milliseconds, number, percent
 
 
 def queue(
@@ -58,20 +54,17 @@ def queue(
     if as_json:
         print_json(found)
         return
-    show_table(*_tables(found, flows, cc))
+    _show(found, flows, cc)
 
 
-def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:
-    from fairway.ground.text import milliseconds, number, percent
-    from fairway.plot.page import Table
-
+def _show(found: dict[str, Any], flows: int, cc: str) -> None:
     if buffers := found.get("buffers"):
         rows = [
             ["bandwidth-delay product", number(buffers["bdp_packets"])],
             [f"shared by the root of {flows:,}", number(buffers["desynchronised_packets"])],
             [f"one stream of {cc}", number(buffers["single_stream_packets"])],
         ]
-        yield Table("Buffers", ["rule", "packets"], rows)
+        show_rows("Buffers", ["rule", "packets"], rows)
     if waiting := found.get("waiting"):
         names = {"md1": "M/D/1", "mm1": "M/M/1", "mm1k": "M/M/1/K"}
         rows = [
@@ -84,7 +77,7 @@ def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:
             ]
             for name, queue in waiting.items()
         ]
-        yield Table("Waiting", ["queue", "packets", "delay", "refused", "remark"], rows)
+        show_rows("Waiting", ["queue", "packets", "delay", "refused", "remark"], rows)
     if red := found.get("red"):
         rows = [
             [
@@ -94,12 +87,12 @@ def _tables(found: dict[str, Any], flows: int, cc: str) -> Iterator[Table]:
                 red["outside"] or "",
             ]
         ]
-        yield Table("RED's balance", ["packets", "delay", "drops", "remark"], rows, labels=0)
+        show_rows("RED's balance", ["packets", "delay", "drops", "remark"], rows, labels=0)
     if chosen := found.get("adaptive_red"):
         rows = [[name, number(value)] for name, value in chosen.items()]
-        yield Table("Adaptive RED", ["parameter", "value"], rows)
+        show_rows("Adaptive RED", ["parameter", "value"], rows)
     if codel := found.get("codel"):
         rows = [
             [str(index), milliseconds(at)] for index, at in enumerate(codel["drops_s"], start=1)
         ]
-        yield Table("CoDel's drops, after the first", ["drop", "time"], rows)
+        show_rows("CoDel's drops, after the first", ["drop", "time"], rows)

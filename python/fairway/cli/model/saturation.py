@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer import Option
 
 from fairway.cli.model.wlan import Preamble, Protection, Rate, Slot, Standard
-from fairway.cli.terminal import Json, print_json, show_table, size
-
-if TYPE_CHECKING:
-    from fairway.plot.page import Table
+from fairway.cli.terminal import Json, print_json, show_rows, size
 
 #: Rows of a printed table.
 MOST_ROWS = 24
@@ -50,7 +47,7 @@ def saturation(
     if as_json:
         print_json([{"throughput_bps": one["packets_per_s"] * packet * 8, **one} for one in found])
     else:
-        show_table(_table(found, packet))
+        _show(found, packet)
 
 
 def _counts(most: int, *, all_of_them: bool) -> list[int]:
@@ -61,9 +58,7 @@ def _counts(most: int, *, all_of_them: bool) -> list[int]:
     return sorted({count for count in round_ones if count < most} | {most})
 
 
-def _table(found: list[dict[str, Any]], packet: int) -> Table:
-    from fairway.plot.page import Table
-
+def _show(found: list[dict[str, Any]], packet: int) -> None:
     rows = [
         [
             f"{one['contenders']:,}",
@@ -76,4 +71,4 @@ def _table(found: list[dict[str, Any]], packet: int) -> Table:
         for one in found
     ]
     heads = ["stations", "Mbit/s", "attempt", "collision", "idle slots", "successes"]
-    return Table("Stations that always have a packet", heads, rows, labels=0)
+    show_rows("Stations that always have a packet", heads, rows, labels=0)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, note, print_json, say, show_table, size
+from fairway.cli.terminal import Json, note, print_json, say, show_rows, size
 from fairway.errors import InputError
+from fairway.ground.text import ABSENT, milliseconds, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fairway.model.streams import RedQueue, Streams
-    from fairway.plot.page import Table
 
 #: Rows of a printed table; of more, some are left out.
 MOST_ROWS = 24
@@ -118,35 +118,19 @@ def _show(found: Streams) -> None:
     if answer["outside"]:
         say(f"Do not trust it here: {answer['outside']}.")
     typer.echo()
-    show_table(_limits(answer))
-    show_table(_rows(found))
-
-
-def _limits(answer: Mapping[str, Any]) -> Table:
-    from fairway.ground.text import number
-    from fairway.plot.page import Table
-
-    rows = [
+    limits = [
         ["window", number(answer["by_window"])],
         ["application", number(answer["by_application"])],
         ["random losses", number(answer["by_loss"])],
         ["sawtooth", number(answer["by_sawtooth"])],
     ]
-    return Table("Each limit alone", ["limit", "streams"], rows)
-
-
-def _rows(found: Streams) -> Table:
-    from fairway.plot.page import Table
-
-    rows = found.answer["table"]
-    caption = f"Streams that use a path of {found.answer['bdp_packets']:,.1f} packets"
-    cells = [_row(row, found.threshold) for row in shortened(rows, found.threshold)]
-    return Table(caption, ["streams", "", "utilisation", "loss", "queue"], cells, labels=0)
+    show_rows("Each limit alone", ["limit", "streams"], limits)
+    caption = f"Streams that use a path of {answer['bdp_packets']:,.1f} packets"
+    cells = [_row(row, found.threshold) for row in shortened(answer["table"], found.threshold)]
+    show_rows(caption, ["streams", "", "utilisation", "loss", "queue"], cells, labels=0)
 
 
 def _row(row: dict[str, Any], threshold: int | None) -> list[str]:
-    from fairway.ground.text import ABSENT, milliseconds, percent
-
     delay = row["queueing_delay_s"]
     return [
         f"{row['streams']:,}",

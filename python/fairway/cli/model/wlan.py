@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, print_json, say, show_table, size
+from fairway.cli.terminal import Json, print_json, say, show_rows, size
 from fairway.errors import InputError
+from fairway.ground.text import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairway.model.wlan import Flow, Prediction
-    from fairway.plot.page import Table
 
 #: Rows of a printed table.
 MOST_ROWS = 40
@@ -156,19 +156,16 @@ def _show(found: Prediction) -> None:
     for sentence in sentences:
         say(sentence)
     typer.echo()
-    show_table(_rates(found))
-    show_table(_contenders(answer))
+    _show_rates(found)
+    _show_contenders(answer)
 
 
 def _mbit(bits: float) -> str:
     return f"{bits / 1e6:.4g}"
 
 
-def _rates(found: Prediction) -> Table:
+def _show_rates(found: Prediction) -> None:
     """One row for all flows that are alike."""
-    from fairway.ground.text import milliseconds
-    from fairway.plot.page import Table
-
     alike: dict[tuple[Any, ...], int] = {}
     for flow, answer in zip(found.flows, found.answer["flows"], strict=True):
         key = (
@@ -192,13 +189,11 @@ def _rates(found: Prediction) -> Table:
     caption = "What each flow gets"
     if len(rows) > MOST_ROWS:
         caption += f" (the first {MOST_ROWS} of {len(rows)} kinds; --json has all)"
-    return Table(caption, heads, rows[:MOST_ROWS], labels=1)
+    show_rows(caption, heads, rows[:MOST_ROWS])
 
 
-def _contenders(answer: Mapping[str, Any]) -> Table:
+def _show_contenders(answer: Mapping[str, Any]) -> None:
     """How often so many nodes contend, and what they do then."""
-    from fairway.plot.page import Table
-
     share: dict[int, float] = {}
     time: dict[int, float] = {}
     for state in answer["occupancy"]:
@@ -218,4 +213,4 @@ def _contenders(answer: Mapping[str, Any]) -> Table:
         if share.get(contention["contenders"], 0.0) > 5e-5
     ]
     heads = ["contenders", "at successes", "of the time", "attempt", "collision"]
-    return Table("The medium, by how many contend", heads, rows[:MOST_ROWS], labels=1)
+    show_rows("The medium, by how many contend", heads, rows[:MOST_ROWS])
