@@ -1,31 +1,30 @@
-//! How fast a path delivers, estimated from acknowledgements: what Westwood and its successors
-//! stand on.
+//! Bandwidth estimation from acknowledgements, for Westwood and its successors.
 //!
-//! An estimate ([`Bandwidth`]) is shown every acknowledgement and gives bytes per second; times the
-//! smallest round trip, that is the window which fills the path and no queue ([`pipe_segments`]).
+//! An estimator ([`Bandwidth`]) processes every acknowledgement and gives bytes per second. Times
+//! the minimum RTT, that is the window that fills the path without queueing ([`pipe_segments`]).
 
 use fairway_units::{Duration, Time};
 
 use crate::{Ack, Flow, Phase};
 
-/// An estimate of the rate of delivery.
+/// A bandwidth estimator.
 pub(crate) trait Bandwidth: Send {
-    /// Every acknowledgement, duplicate ones too.
+    /// Process an acknowledgement, duplicate or not.
     fn on_ack(&mut self, ack: &Ack, flow: &Flow);
 
     /// The estimate; zero before the first.
     fn bytes_per_s(&self) -> f64;
 }
 
-/// Whole segments of `mss` bytes that are under way at `bytes_per_s` when no queue stands.
+/// Whole segments of `mss` bytes in flight at `bytes_per_s` with empty queues.
 pub(crate) fn pipe_segments(bytes_per_s: f64, min_rtt: Duration, mss: u32) -> u32 {
-    // A rate is a quotient; rounding must not cost the segment that it stands for.
+    // The rate is a quotient, whose rounding must not cost a segment.
     (bytes_per_s * min_rtt.as_secs_f64() / f64::from(mss.max(1)) + 1e-6) as u32
 }
 
-/// The bytes that an acknowledgement stands for. A duplicate one says that some segment arrived and
-/// counts as one segment; the cumulative one that ends the gap must not count it again
-/// (Mascolo et al. 2001 section 2.3; Linux 6.1 `tcp_westwood.c`, `westwood_acked_count`).
+/// Bytes counted for an acknowledgement. A duplicate counts one segment, which the cumulative one
+/// that ends the gap must not count again (Mascolo et al. 2001 section 2.3; Linux 6.1
+/// `tcp_westwood.c`, `westwood_acked_count`).
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(crate) struct AckedBytes {
     /// Counted for duplicates and not yet acknowledged cumulatively.
@@ -40,8 +39,8 @@ impl AckedBytes {
             self.ahead = self.ahead.saturating_add(mss);
             return mss;
         }
-        // Linux looks at what is ahead on its slow path only: not for a plain acknowledgement
-        // while nothing is missing.
+        // Linux considers `ahead` only on its slow path, not for a plain acknowledgement
+        // without loss.
         if ack.acked <= mss || flow.phase == Phase::Open {
             return ack.acked;
         }
@@ -74,19 +73,19 @@ impl Tustin {
     }
 }
 
-/// The share of its value that a low-pass filter of time constant `tau_s` keeps over a step of
-/// `step_s`: `(2τ/Δ − 1)/(2τ/Δ + 1)`, but never below zero.
+/// Weight of the old value in a low-pass filter of time constant `tau_s` over a step of `step_s`:
+/// `(2τ/Δ − 1)/(2τ/Δ + 1)`, at least zero.
 pub(crate) fn memory_of_step(tau_s: f64, step_s: f64) -> f64 {
     ((2.0 * tau_s - step_s) / (2.0 * tau_s + step_s)).max(0.0)
 }
 
-/// The bytes of an acknowledgement and the time since the one before. Those of one moment count
-/// together.
+/// Bytes of an acknowledgement and the time since the one before. Acknowledgements at the same time
+/// count as one.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(crate) struct Gaps {
     acked: AckedBytes,
     last_ack: Option<Time>,
-    /// Bytes of acknowledgements at the moment of the last one.
+    /// Bytes of acknowledgements at the time of the last one.
     pending: u64,
 }
 
@@ -123,8 +122,8 @@ impl PerAck {
         PerAck { tau_s, gaps: Gaps::default(), filter: Tustin::default() }
     }
 
-    /// Silence longer than this is taken for samples of nothing: τ/m, m at least 2 (Mascolo et al.
-    /// 2001 section 2.2).
+    /// A gap longer than this counts as samples of zero: τ/m, m at least 2 (Mascolo et al. 2001
+    /// section 2.2).
     fn silence_s(&self) -> f64 {
         self.tau_s / 2.0
     }
@@ -154,10 +153,10 @@ impl Bandwidth for PerAck {
 }
 
 /// One sample per round trip: the bytes of a round over its length, through an exponential
-/// filter that the first sample loads (Grieco and Mascolo 2004 section 2).
+/// filter initialised by the first sample (Grieco and Mascolo 2004 section 2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct PerRound {
-    /// Share of the old estimate that stays.
+    /// Weight of the old estimate.
     alpha: f64,
     acked: AckedBytes,
     estimate: Option<f64>,
@@ -166,7 +165,7 @@ pub(crate) struct PerRound {
 }
 
 impl PerRound {
-    /// A filter that keeps the share `alpha` of its value at each sample.
+    /// A filter that gives its old value the weight `alpha`.
     pub(crate) fn new(alpha: f64) -> Self {
         PerRound {
             alpha,
@@ -232,7 +231,7 @@ mod tests {
         let mut bandwidth = PerAck::new(0.5);
         bandwidth.on_ack(&ack(1, 100), &at_ms(1_000.0));
         assert_eq!(bandwidth.bytes_per_s(), 0.0);
-        // Two at one moment are one sample.
+        // Two at the same time are one sample.
         bandwidth.on_ack(&ack(2, 100), &at_ms(1_050.0));
         assert!((bandwidth.bytes_per_s() - 57_920.0 / 21.0).abs() < 1e-6);
         bandwidth.on_ack(&ack(2, 100), &at_ms(1_050.0));
@@ -240,9 +239,9 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_samples_of_nothing() {
-        // τ/2 = 0.25 s; a step of that keeps (1 − 0.25)/(1 + 0.25) = 0.6. From 100 with a last
-        // sample of 100, after 0.75 s: 60 + 0.4·100/2 = 80, then 48, and the acknowledgement's
+    fn gaps_count_as_samples_of_zero() {
+        // τ/2 = 0.25 s; over such a step the weight is (1 − 0.25)/(1 + 0.25) = 0.6. From 100 with a
+        // last sample of 100, after 0.75 s: 60 + 0.4·100/2 = 80, then 48, and the acknowledgement's
         // own step: 0.6·48 + 0.2·s, s = 1500/0.75 = 2000: 28.8 + 400 = 428.8.
         let mut bandwidth = PerAck::new(0.5);
         bandwidth.filter = Tustin { value: 100.0, last_sample: 100.0 };
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_a_sample_and_the_first_loads() {
+    fn a_round_is_a_sample_and_the_first_initialises() {
         // 8, 12, 10 with α = 0.9: 8; 0.9·8 + 0.1·12 = 8.4; 0.9·8.4 + 1 = 8.56.
         let mut bandwidth = PerRound::new(0.9);
         for (sample, expected) in [(8.0, 8.0), (12.0, 8.4), (10.0, 8.56)] {
@@ -279,7 +278,7 @@ mod tests {
     #[test]
     fn duplicates_count_once() {
         // Three duplicates, one segment each; then four segments acknowledged, three of them
-        // counted already. Then nothing is ahead.
+        // counted before. Then nothing is ahead.
         let mut acked = AckedBytes::default();
         let mut flow = flow(0, 10, 100);
         flow.phase = Phase::Recovery;
@@ -289,7 +288,7 @@ mod tests {
         }
         assert_eq!(acked.count(&ack(4, 100), &flow), mss);
         assert_eq!(acked.count(&ack(4, 100), &flow), 4 * mss);
-        // More ahead than acknowledged: one segment, the rest still ahead.
+        // More ahead than acknowledged: one segment counts, the rest stays ahead.
         acked.ahead = 5 * mss;
         assert_eq!(acked.count(&ack(2, 100), &flow), mss);
         assert_eq!(acked.ahead, 3 * mss);

@@ -1,15 +1,15 @@
-//! How long data waits in queues, as LEDBAT and LEDBAT++ measure it: the delay of now over the
-//! smallest delay of the last minutes (RFC 6817 section 2.4.2).
+//! Queueing delay as LEDBAT and LEDBAT++ measure it: the current delay minus the minimum of the
+//! last minutes (RFC 6817 section 2.4.2).
 //!
-//! A delay may be of two clocks that are set differently, so it may be negative, and only
-//! differences mean anything.
+//! One-way delays are differences of unsynchronised clocks: they may be negative, and only
+//! differences between them are meaningful.
 
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
 
 /// RFC 6817 `update_base_delay`: the history has one minimum for each minute of the clock.
 const MINUTE_NS: u64 = 60 * NANOS_PER_SEC;
 
-/// The last delays and the smallest ones of the last minutes, in nanoseconds.
+/// The last delays and the minima of the last minutes, in nanoseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayHistory {
     minima: Ring,
@@ -18,12 +18,12 @@ pub(crate) struct DelayHistory {
 }
 
 impl DelayHistory {
-    /// One that remembers the minima of `minutes` and filters the last `samples`.
+    /// A history of `minutes` minima and of the last `samples`.
     pub(crate) fn new(minutes: usize, samples: usize) -> Self {
         DelayHistory { minima: Ring::new(minutes), current: Ring::new(samples), minute: 0 }
     }
 
-    /// A delay measured now.
+    /// Add a delay measured now.
     pub(crate) fn sample(&mut self, now: Time, delay_ns: i64) {
         self.current.push(delay_ns);
         let minute = now.as_nanos() / MINUTE_NS;
@@ -35,30 +35,30 @@ impl DelayHistory {
         }
     }
 
-    /// Forgets everything.
+    /// Clear the history.
     pub(crate) fn clear(&mut self) {
         self.minima.clear();
         self.current.clear();
     }
 
-    /// The smallest delay remembered.
+    /// Base delay: the minimum of the history.
     pub(crate) fn base_ns(&self) -> Option<i64> {
         self.minima.min()
     }
 
-    /// The smallest of the last delays less the base.
+    /// Queueing delay: the minimum of the last delays minus the base delay.
     pub(crate) fn queueing(&self) -> Option<Duration> {
         let (current, base) = (self.current.min()?, self.minima.min()?);
         Some(Duration::from_nanos(u64::try_from(current.saturating_sub(base)).unwrap_or(0)))
     }
 }
 
-/// The last few of many values.
+/// A ring of the last few values.
 #[derive(Clone, Debug)]
 struct Ring {
     values: Vec<i64>,
     capacity: usize,
-    /// Where the next value goes once all places are taken.
+    /// Index of the next value when the ring is full.
     oldest: usize,
     last: usize,
 }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_delay_is_the_smallest_of_the_last_few() {
+    fn the_current_delay_is_the_minimum_of_the_last_few() {
         let mut history = DelayHistory::new(10, 2);
         assert_eq!(history.queueing(), None);
         for (delay, queueing) in [(-500, 0), (-300, 0), (-200, 200), (-400, 100), (-100, 100)] {
@@ -119,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn the_base_is_forgotten_after_so_many_minutes() {
-        // Three minutes: 10 of minute 0 is out when minute 3 begins, 40 of minute 1 at minute 4.
+    fn the_base_delay_expires_after_so_many_minutes() {
+        // Three minutes: 10 of minute 0 expires when minute 3 begins, 40 of minute 1 at minute 4.
         let mut history = DelayHistory::new(3, 1);
         let given = [(0, 20, 10), (59, 10, 10), (60, 40, 10), (120, 50, 10), (180, 60, 40)];
         for (seconds, delay, base) in [given.as_slice(), &[(240, 60, 50), (241, 5, 5)]].concat() {

@@ -1,6 +1,6 @@
-//! What BBR version 3 knows of its path (draft-ietf-ccwg-bbr, editors' copy of 3 August 2026,
-//! section 5.5): rates and volumes on a long and a short time scale. Names are the draft's;
-//! rates are bytes a second, volumes bytes, and a bound that is not set is infinite.
+//! Network path model of BBR version 3 (draft-ietf-ccwg-bbr, editors' copy of 3 August 2026,
+//! section 5.5): rates and volumes of data on a long and a short time scale. Names are the draft's;
+//! rates are in bytes per second, volumes in bytes, and an unset bound is infinite.
 
 use fairway_units::{Duration, Time};
 
@@ -31,9 +31,9 @@ impl Tolerances {
         lost as f64 > tx_in_flight as f64 * self.loss_thresh
     }
 
-    /// InflightAtLoss(): the volume at which losses crossed the threshold, the last `size` bytes of
-    /// `lost` among the last of `tx_in_flight`. Never less than what was in flight before them
-    /// (Linux v3 `bbr_inflight_hi_from_lost_skb`).
+    /// InflightAtLoss(): the volume in flight at which losses crossed the threshold; the last
+    /// `size` bytes of `lost` are the last of `tx_in_flight`. At least the volume in flight before
+    /// them (Linux v3 `bbr_inflight_hi_from_lost_skb`).
     pub(crate) fn inflight_at_loss(&self, lost: u64, tx_in_flight: u64, size: u64) -> f64 {
         let inflight_prev = tx_in_flight.saturating_sub(size) as f64;
         let lost_prev = lost.saturating_sub(size) as f64;
@@ -41,23 +41,23 @@ impl Tolerances {
         inflight_prev + prefix.max(0.0)
     }
 
-    /// HandleInflightTooHigh(): the bound of the long term after losses at `tx_in_flight`.
+    /// HandleInflightTooHigh(): the long-term bound after losses at `tx_in_flight`.
     pub(crate) fn longterm_after(&self, tx_in_flight: f64, target_inflight: f64) -> f64 {
         tx_in_flight.max(target_inflight * self.beta)
     }
 
-    /// LossLowerBounds(): a bound of the short term after a round with losses.
+    /// LossLowerBounds(): a short-term bound after a round with losses.
     pub(crate) fn shortterm_after(&self, latest: f64, bound: f64) -> f64 {
         latest.max(self.beta * bound)
     }
 
-    /// InflightWithHeadroom(), but for the smallest window.
+    /// InflightWithHeadroom(), without the minimum window.
     pub(crate) fn with_headroom(&self, inflight_longterm: f64, mss: f64) -> f64 {
         inflight_longterm - (self.headroom * inflight_longterm).max(mss)
     }
 }
 
-/// Bounds to return to if the losses turn out to be none.
+/// Bounds to restore if losses turn out to be spurious.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Undo {
     bw_shortterm: f64,
@@ -93,7 +93,7 @@ pub(crate) struct PathModel {
     pub(crate) loss_round_start: bool,
     loss_round_delivered: u64,
     pub(crate) is_loss_in_round: bool,
-    /// Acknowledgements that found losses in this round: ranges lost.
+    /// Acknowledgements with losses in this round, one per lost range.
     pub(crate) loss_ranges: u32,
     undo: Undo,
     // The plateau.
@@ -150,7 +150,7 @@ impl PathModel {
         self.max_bw_filter[0].max(self.max_bw_filter[1])
     }
 
-    /// `bw` · BBR.min_rtt, if there is a round trip.
+    /// `bw` · BBR.min_rtt, if min_rtt is known.
     pub(crate) fn bdp(&self, bw: f64) -> Option<f64> {
         self.min_rtt.map(|min_rtt| bw * min_rtt.as_secs_f64())
     }
@@ -246,13 +246,13 @@ impl PathModel {
         self.extra_acked_filter.update(self.round_count, length, extra);
     }
 
-    /// The interval over which aggregation is measured begins.
+    /// Restart the interval over which aggregation is measured.
     pub(crate) fn restart_aggregation(&mut self, now: Time) {
         self.extra_acked_delivered = 0;
         self.extra_acked_interval_start = now;
     }
 
-    /// ResetFullBW(), looking for more than `full_bw`.
+    /// ResetFullBW() to `full_bw`.
     pub(crate) fn reset_full_bw(&mut self, full_bw: f64) {
         self.full_bw = full_bw;
         self.full_bw_count = 0;
@@ -274,7 +274,7 @@ impl PathModel {
         self.full_bw_reached |= self.full_bw_now;
     }
 
-    /// AdvanceMaxBwFilter(). A cycle without a sample does not count, so that there is always a
+    /// AdvanceMaxBwFilter(). Cycles without a sample do not count, so that there is always a
     /// maximum (Linux v3 `bbr_advance_bw_hi_filter`).
     pub(crate) fn advance_max_bw_filter(&mut self) {
         if self.max_bw_filter[1] > 0.0 {
@@ -301,12 +301,12 @@ impl PathModel {
         }
     }
 
-    /// Schedules the next ProbeRTT.
+    /// Schedule the next ProbeRTT.
     pub(crate) fn renew_min_rtt(&mut self, flow: &Flow) {
         self.probe_rtt_min_stamp = flow.now;
     }
 
-    /// The round trip of the handshake.
+    /// Start with the RTT of the handshake.
     pub(crate) fn begin(&mut self, flow: &Flow) {
         if self.min_rtt.is_none() && flow.min_rtt.is_some() {
             self.min_rtt = flow.min_rtt;
@@ -325,7 +325,7 @@ impl PathModel {
         self.bw = self.max_bw().min(self.bw_shortterm);
     }
 
-    /// NoteLoss(), but for the window. Returns whether it is the first loss of its round, before
+    /// NoteLoss(), without the window. Returns whether it is the first loss of its round, before
     /// which the bounds are saved (SaveStateUponLoss()).
     pub(crate) fn note_loss(&mut self, flow: &Flow) -> bool {
         let is_first = !self.is_loss_in_round;
@@ -341,7 +341,7 @@ impl PathModel {
         is_first
     }
 
-    /// HandleSpuriousLossDetection(), as far as it is the model's.
+    /// HandleSpuriousLossDetection(), the model's part.
     pub(crate) fn undo_loss(&mut self) {
         self.is_loss_in_round = false;
         self.reset_full_bw(0.0);
@@ -363,7 +363,7 @@ mod tests {
         probe_rtt_interval: Duration::from_secs(5),
     };
 
-    /// A sample of `rate` bytes a second.
+    /// A sample of `rate` bytes per second.
     fn sample(rate: u64, app_limited: bool) -> RateSample {
         let interval = Duration::from_secs(1);
         RateSample { delivered: rate, interval, app_limited, ..RateSample::default() }
@@ -371,15 +371,15 @@ mod tests {
 
     #[test]
     fn the_volume_at_which_losses_cross_the_threshold() {
-        // Single packets of 1 in flight of 300, 7 lost: (0.02·299 − 6)/0.98 < 0: 299. A burst of
-        // 10 that is lost whole after 295 without loss: 295 + 0.02·295/0.98 = 301.02.
+        // Packets of 1 byte with 300 in flight, 7 lost: (0.02·299 − 6)/0.98 < 0: 299. A burst of 10
+        // lost completely after 295 without loss: 295 + 0.02·295/0.98 = 301.02.
         assert_eq!(TOLERANCES.inflight_at_loss(7, 300, 1), 299.0);
         assert!((TOLERANCES.inflight_at_loss(10, 305, 10) - 301.0204).abs() < 1e-4);
         assert_eq!(TOLERANCES.inflight_at_loss(u64::MAX, 1, u64::MAX), 0.0);
     }
 
     #[test]
-    fn the_largest_rate_is_of_two_cycles() {
+    fn the_max_bw_filter_spans_two_cycles() {
         let mut model = PathModel::new(TOLERANCES);
         model.advance_max_bw_filter();
         for (rate, largest) in [(100, 100.0), (80, 100.0), (70, 80.0), (90, 90.0)] {
@@ -387,7 +387,7 @@ mod tests {
             assert_eq!(model.max_bw(), largest);
             model.advance_max_bw_filter();
         }
-        // Limited by the application: only more than the largest counts.
+        // Application-limited: counts only above the maximum.
         model.take_sample(&sample(60, true), true, 1e6, &flow(0, 0, 40));
         assert_eq!(model.max_bw_filter[1], 0.0);
         model.take_sample(&sample(95, true), true, 1e6, &flow(0, 0, 40));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plateau_is_three_rounds_without_a_quarter_more() {
+    fn a_plateau_is_three_rounds_without_growth_by_a_quarter() {
         let mut model = PathModel::new(TOLERANCES);
         model.round_start = true;
         for (rate, now) in [(100, false), (125, false), (150, false), (156, false), (155, true)] {
@@ -408,14 +408,14 @@ mod tests {
     }
 
     #[test]
-    fn losses_lower_the_short_term_once_a_round() {
+    fn losses_lower_the_short_term_bounds_once_per_round() {
         let mut model = PathModel::new(TOLERANCES);
         let sample = sample(60, false);
         let at = |delivered: u64| Flow { delivered, ..flow(0, 0, 40) };
         model.max_bw_filter = [100.0, 0.0];
         assert!(model.note_loss(&at(10)));
         assert!(!model.note_loss(&at(11)));
-        // Not yet a round: this was sent before the loss.
+        // The round is not over: this segment was sent before the loss.
         model.take_sample(&sample, false, 200.0, &at(12));
         assert_eq!(model.bw_shortterm, f64::INFINITY);
         // 0.7·100 = 70 above the latest 60; of the window 200 · 0.7 = 140.
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_round_trip_is_of_ten_seconds() {
+    fn min_rtt_is_the_minimum_of_ten_seconds() {
         let mut model = PathModel::new(TOLERANCES);
         let take = |model: &mut PathModel, millis, rtt_ms| {
             model.take_rtt(&ack(1, rtt_ms), &flow(millis, 1, 40));
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(take(&mut model, 1, 40), Some(40));
         assert_eq!(take(&mut model, 4_000, 50), Some(40));
         assert!(!model.probe_rtt_expired);
-        // After 5 s a new smallest one of 5 s begins; 40 stands until its 10 s are over.
+        // After 5 s a new minimum of 5 s begins; 40 stays until its 10 s are over.
         assert_eq!(take(&mut model, 5_002, 60), Some(40));
         assert!(model.probe_rtt_expired);
         assert_eq!(take(&mut model, 9_000, 55), Some(40));
@@ -447,9 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn aggregation_is_of_one_round_before_the_plateau_and_of_ten_after() {
+    fn aggregation_spans_one_round_before_the_plateau_and_ten_after() {
         let mut model = PathModel::new(TOLERANCES);
-        // So much is expected that every acknowledgement begins an interval of its own.
+        // The expected volume is so large that every acknowledgement begins a new interval.
         model.bw = 1e9;
         let round = |model: &mut PathModel, n: u64, segments: u64| {
             let flow = Flow { delivered: n * 100, ..flow(n * 1_000, 0, 40) };

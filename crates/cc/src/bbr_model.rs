@@ -1,5 +1,5 @@
-//! What BBR version 1 knows of its path (Linux 6.1 `net/ipv4/tcp_bbr.c`): the bandwidth, the
-//! smallest round trip, rounds, whether the pipe is full, and how far acknowledgements are bunched.
+//! Network path model of BBR version 1 (Linux 6.1 `net/ipv4/tcp_bbr.c`): bandwidth, minimum RTT,
+//! rounds, full pipe and ACK aggregation.
 
 use fairway_units::{Duration, Time};
 
@@ -8,7 +8,7 @@ use crate::filter::MaxFilter;
 use crate::linux::jiffies;
 use crate::{Ack, Flow, RateSample};
 
-/// Product supposed before there is a round trip, segments (`TCP_INIT_CWND`).
+/// Assumed BDP in segments before the first RTT (`TCP_INIT_CWND`).
 pub(crate) const INIT_CWND: u32 = 10;
 /// `bbr_full_bw_thresh`, `bbr_full_bw_cnt`.
 const FULL_BW_GROWTH: u64 = UNIT * 5 / 4;
@@ -20,14 +20,14 @@ const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// `bbr_ack_epoch_acked_reset_thresh`.
 const EPOCH_ACKED_MAX: u64 = 1 << 20;
 
-/// What acknowledgements bring beyond the estimated rate (`bbr_update_ack_aggregation`).
+/// Segments acknowledged in excess of the estimated rate (`bbr_update_ack_aggregation`).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Aggregation {
     epoch: Time,
     epoch_acked: u64,
     rounds: u32,
     slot: usize,
-    /// Largest of these rounds and of those before, segments.
+    /// Maximum of the current rounds and of those before, segments.
     extra: [u32; 2],
 }
 
@@ -37,7 +37,7 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// An acknowledgement of `acked` segments, of which `bw` is expected.
+    /// Process an acknowledgement of `acked` segments; `bw` is the expected rate.
     fn on_ack(&mut self, acked: u32, bw: u64, round_start: bool, cwnd: u32, now: Time) {
         if round_start {
             self.rounds += 1;
@@ -59,14 +59,14 @@ impl Aggregation {
         self.extra[self.slot] = self.extra[self.slot].max(extra.min(u32::from(u16::MAX)));
     }
 
-    /// Segments to keep in flight beyond the product (`bbr_ack_aggregation_cwnd`).
+    /// Segments in flight allowed beyond the BDP (`bbr_ack_aggregation_cwnd`).
     fn extra(&self, bw: u64) -> u32 {
         let most = bw * EXTRA_ACKED_MAX_US / BW_UNIT;
         self.extra[0].max(self.extra[1]).min(most as u32)
     }
 }
 
-/// Bandwidth, round trip, rounds.
+/// Bandwidth, minimum RTT and rounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Model {
     mss: u32,
@@ -76,20 +76,21 @@ pub(crate) struct Model {
     rounds: u64,
     /// Whether the last acknowledgement began a round.
     pub(crate) round_start: bool,
-    /// A round ends when something sent after this much had been delivered is acknowledged.
+    /// A round ends when data sent after this much was delivered is acknowledged.
     next_round_delivered: u64,
     full_bw: u64,
     full_bw_rounds: u32,
-    /// Whether the pipe has been full.
+    /// Whether the pipe is estimated to have been full.
     pub(crate) full_bw_reached: bool,
     aggregation: Aggregation,
     min_rtt_us: Option<u64>,
-    /// When it was seen, in ticks.
+    /// When it was measured, in ticks.
     min_rtt_stamp: u64,
 }
 
 impl Model {
-    /// With a filter of `bw_rounds` rounds, and round trips that last `min_rtt_window` ticks.
+    /// A model with a bandwidth filter of `bw_rounds` rounds and a minimum RTT valid for
+    /// `min_rtt_window` ticks.
     pub(crate) fn new(mss: u32, bw_rounds: u64, min_rtt_window: u64) -> Self {
         Model {
             mss,
@@ -108,7 +109,7 @@ impl Model {
         }
     }
 
-    /// Largest bandwidth of the last rounds.
+    /// Maximum bandwidth of the last rounds.
     pub(crate) fn largest_bw(&self) -> u64 {
         self.max_bw.get().unwrap_or(0)
     }
@@ -118,12 +119,12 @@ impl Model {
         self.min_rtt_us.map_or(INIT_CWND, |min_rtt_us| bdp(bw, min_rtt_us, gain))
     }
 
-    /// Whether `span` is longer than the smallest round trip.
+    /// Whether `span` is longer than the minimum RTT.
     pub(crate) fn exceeds_min_rtt(&self, span: Duration) -> bool {
         self.min_rtt_us.is_some_and(|min_rtt_us| span.as_micros() > min_rtt_us)
     }
 
-    /// The round trip of the handshake (`bbr_init`).
+    /// Start with the RTT of the handshake (`bbr_init`).
     pub(crate) fn begin(&mut self, flow: &Flow) {
         if self.min_rtt_us.is_none() {
             self.min_rtt_us = flow.min_rtt.map(Duration::as_micros);
@@ -131,12 +132,12 @@ impl Model {
         }
     }
 
-    /// A round begins here, whatever the acknowledgements say.
+    /// Begin a new round now.
     pub(crate) fn restart_round(&mut self, flow: &Flow) {
         self.next_round_delivered = flow.delivered;
     }
 
-    /// Whether the sample ends a round is known after this.
+    /// Update `round_start`: whether the sample ends a round.
     pub(crate) fn count_round(&mut self, sample: &RateSample, flow: &Flow) {
         self.round_start = sample.prior_delivered >= self.next_round_delivered;
         if self.round_start {
@@ -145,7 +146,7 @@ impl Model {
         }
     }
 
-    /// The sample's rate, which a limited one only raises.
+    /// Update the bandwidth; an application-limited sample can only raise it.
     pub(crate) fn take_bandwidth(&mut self, sample: &RateSample, is_limited: bool) {
         let bw = bandwidth(sample.delivered, self.mss, sample.interval);
         if !is_limited || bw >= self.largest_bw() {
@@ -153,19 +154,19 @@ impl Model {
         }
     }
 
-    /// How far `acked` segments run ahead of `bw`; for acknowledgements with a sample.
+    /// Update the aggregation of `acked` segments against `bw`, for acknowledgements with a sample.
     pub(crate) fn take_aggregation(&mut self, acked: u32, bw: u64, cwnd: u32, now: Time) {
         if acked > 0 {
             self.aggregation.on_ack(acked, bw, self.round_start, cwnd, now);
         }
     }
 
-    /// Sending begins after a pause.
+    /// Sending resumes after an idle period.
     pub(crate) fn restart_aggregation(&mut self, now: Time) {
         self.aggregation.restart(now);
     }
 
-    /// Segments to keep in flight beyond the product, once the pipe has been full.
+    /// Segments in flight allowed beyond the BDP, once the pipe has been full.
     pub(crate) fn extra_acked(&self, bw: u64) -> u32 {
         if self.full_bw_reached { self.aggregation.extra(bw) } else { 0 }
     }
@@ -185,20 +186,19 @@ impl Model {
         }
     }
 
-    /// A timeout: what it was compared with is forgotten (`bbr_set_state`).
+    /// A timeout resets the bandwidth of the full-pipe test (`bbr_set_state`).
     pub(crate) fn forget_full_bw(&mut self) {
         self.full_bw = 0;
     }
 
-    /// A spurious loss: the count begins anew too (`bbr_undo_cwnd`).
+    /// A spurious loss resets its count of rounds too (`bbr_undo_cwnd`).
     pub(crate) fn recount_full_bw(&mut self) {
         self.full_bw = 0;
         self.full_bw_rounds = 0;
     }
 
-    /// Takes the round trip in and says whether the smallest one had been old
-    /// (`bbr_update_min_rtt`). One that is as small does not renew it: on a path whose delay never
-    /// changes there would be no ProbeRTT.
+    /// Update the minimum RTT and return whether it had expired (`bbr_update_min_rtt`). An equal
+    /// RTT does not renew it, as ProbeRTT would never occur on a path of constant delay.
     pub(crate) fn take_rtt(&mut self, ack: &Ack, flow: &Flow) -> bool {
         let now = jiffies(flow);
         let is_old = now > self.min_rtt_stamp.saturating_add(self.min_rtt_window);
@@ -211,7 +211,7 @@ impl Model {
         is_old
     }
 
-    /// The smallest round trip has been measured again.
+    /// The minimum RTT has been measured again.
     pub(crate) fn renew_min_rtt(&mut self, flow: &Flow) {
         self.min_rtt_stamp = jiffies(flow);
     }

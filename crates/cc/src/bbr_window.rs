@@ -1,28 +1,29 @@
-//! The window of BBR version 1 (Linux 6.1 `net/ipv4/tcp_bbr.c`): it goes up to a target segment by
-//! segment, conserves packets in the first round of recovery and returns afterwards.
+//! The window of BBR version 1 (Linux 6.1 `net/ipv4/tcp_bbr.c`): it grows to a target by the
+//! segments delivered, follows packet conservation in the first round of recovery, and is restored
+//! afterwards.
 
 use crate::bbr_model::INIT_CWND;
 use crate::{Flow, Init, Phase, window::segments};
 
-/// Smallest window in the long run, segments (`bbr_cwnd_min_target`).
+/// Minimum target window, segments (`bbr_cwnd_min_target`).
 pub(crate) const MIN_CWND: u32 = 4;
 
-/// The window in segments, and what the stack does about loss.
+/// The window in segments, and the state of recovery.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RecoveringWindow {
     pub(crate) mss: u32,
     pub(crate) cwnd: u32,
-    /// Slow-start threshold, which nothing looks at; `u32::MAX` while it is infinite.
+    /// Slow-start threshold, reported but not used; `u32::MAX` while it is infinite.
     pub(crate) ssthresh: u32,
     phase: Phase,
     /// Whether recovery is in its first round.
     pub(crate) packet_conservation: bool,
-    /// The last window that no recovery or ProbeRTT held down.
+    /// The last window outside recovery and ProbeRTT.
     prior: u32,
     /// The window before the last acknowledgement.
     before_ack: u32,
-    /// What the window and the conservation of packets would be, had the last acknowledgement not
-    /// ended the recovery.
+    /// Window and packet conservation as they would be if the last acknowledgement had not ended
+    /// recovery.
     if_staying: Option<(u32, bool)>,
     /// Segments that the last acknowledgement delivered.
     pub(crate) acked: u32,
@@ -54,14 +55,14 @@ impl RecoveringWindow {
         if self.ssthresh == u32::MAX { u64::MAX } else { bytes }
     }
 
-    /// An acknowledgement of `acked` segments begins.
+    /// Begin processing an acknowledgement of `acked` segments.
     pub(crate) fn begin_ack(&mut self, acked: u32) {
         self.before_ack = self.cwnd;
         self.if_staying = None;
         self.acked = acked;
     }
 
-    /// The window to return to (`bbr_save_cwnd`); it is good unless something holds it down.
+    /// Save the window to restore (`bbr_save_cwnd`), unless recovery or ProbeRTT limits it.
     pub(crate) fn save(&mut self, is_in_probe_rtt: bool) {
         self.keep(self.cwnd, is_in_probe_rtt);
     }
@@ -71,12 +72,12 @@ impl RecoveringWindow {
         self.prior = if is_good { cwnd } else { self.prior.max(cwnd) };
     }
 
-    /// Back to the saved window.
+    /// Restore the saved window.
     pub(crate) fn restore(&mut self) {
         self.cwnd = self.cwnd.max(self.prior);
     }
 
-    /// The stack's phase is `phase` (`bbr_set_cwnd_to_recover_or_restore`). Returns whether recovery
+    /// Follow the stack's phase (`bbr_set_cwnd_to_recover_or_restore`). Returns whether recovery
     /// begins, and a round with it.
     pub(crate) fn follow(&mut self, phase: Phase, flow: &Flow) -> bool {
         let begins = phase == Phase::Recovery && self.phase != Phase::Recovery;
@@ -91,22 +92,21 @@ impl RecoveringWindow {
         begins
     }
 
-    /// An episode is over.
+    /// Recovery ended.
     pub(crate) fn leave(&mut self, flow: &Flow) {
         let staying = (self.cwnd, self.packet_conservation);
         self.leave_instead_of(staying, flow);
     }
 
-    /// An episode is over; `staying` is what the window and the conservation of packets would be, were
-    /// it not.
+    /// Recovery ended; `staying` is the window and packet conservation if it had not.
     pub(crate) fn leave_instead_of(&mut self, staying: (u32, bool), flow: &Flow) {
         self.if_staying = is_recovering(self.phase).then_some(staying);
         self.follow(Phase::Open, flow);
     }
 
-    /// An episode begins. The kernel saves the window before it makes use of the acknowledgement that
-    /// found the loss, and takes recovery that ends and begins on one acknowledgement for the
-    /// same. Returns whether it is a new one.
+    /// Recovery begins. The kernel saves the window before it processes the acknowledgement that
+    /// found the loss, and treats recovery that ends and begins on one acknowledgement as one.
+    /// Returns whether it is new.
     pub(crate) fn enter(&mut self, phase: Phase, is_in_probe_rtt: bool, flow: &Flow) -> bool {
         if let Some(staying) = self.if_staying.take() {
             (self.cwnd, self.packet_conservation) = staying;
@@ -129,12 +129,12 @@ impl RecoveringWindow {
         segments(flow.in_flight, self.mss).saturating_add(self.acked)
     }
 
-    /// As much leaves as arrives, no less.
+    /// Packet conservation: at least the delivered segments may be sent.
     pub(crate) fn conserve(&mut self, flow: &Flow) {
         self.cwnd = self.cwnd.max(self.conserved(flow));
     }
 
-    /// Towards `target`, down to it only if the pipe has been full (`bbr_set_cwnd`).
+    /// Grow towards `target`; shrink to it only if the pipe has been full (`bbr_set_cwnd`).
     pub(crate) fn approach(&mut self, target: u32, full_bw_reached: bool, flow: &Flow) {
         let is_new = flow.delivered < u64::from(INIT_CWND) * u64::from(self.mss);
         if full_bw_reached {

@@ -1,19 +1,19 @@
-//! The algorithms that an experiment may name: Fairway's own, and those of whoever runs it.
+//! The algorithms that an experiment may name: Fairway's own and the user's.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{CcError, CongestionControl, Init, Selection, Variant, algorithms, create};
 
-/// Algorithms from elsewhere, such as classes of another language.
+/// Foreign algorithms, such as classes of another language.
 pub trait Foreign: Send + Sync {
-    /// Whether it stands for algorithms of this name, which is none of Fairway's own.
+    /// Whether it has an algorithm of this name, which is not one of Fairway's.
     fn has(&self, name: &str) -> bool;
 
-    /// Makes an algorithm for one connection.
+    /// Create an algorithm for one connection.
     ///
     /// # Errors
-    /// [`CcError::Foreign`] if it cannot be made so.
+    /// [`CcError::Foreign`] if it cannot be created.
     fn create(
         &self,
         selection: &Selection,
@@ -21,7 +21,7 @@ pub trait Foreign: Send + Sync {
     ) -> Result<Box<dyn CongestionControl>, CcError>;
 }
 
-/// What algorithms there are. Those of Fairway cannot be replaced.
+/// All algorithms. Fairway's own cannot be replaced.
 #[derive(Clone, Default)]
 pub struct Catalogue {
     foreign: Option<Arc<dyn Foreign>>,
@@ -33,12 +33,12 @@ impl Catalogue {
         Catalogue { foreign: Some(foreign) }
     }
 
-    /// Whether `name` is an algorithm from elsewhere.
+    /// Whether `name` is a foreign algorithm.
     pub fn is_foreign(&self, name: &str) -> bool {
         self.foreign(name).is_some()
     }
 
-    /// Makes the algorithm that `selection` names, as [`create`] does.
+    /// Create the algorithm of `selection`, as [`create`] does.
     ///
     /// # Errors
     /// [`CcError`] if the name, the variant or a parameter does not exist, or a value is out of range.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::probe::{MSS, Probe, Start};
 
-    /// Stands for every name but "nobody", and makes Reno of it.
+    /// Has every name but "nobody", and creates Reno for it.
     struct Renos;
 
     impl Foreign for Renos {
@@ -113,8 +113,8 @@ mod tests {
     fn own_algorithms_stay_what_they_are() {
         let catalogue = Catalogue::with(Arc::new(Renos));
         assert!(catalogue.is_foreign("mine") && !catalogue.is_foreign("compound"));
-        // A round trip of ten segments: Reno has one more. Compound TCP, which Renos would make a
-        // Reno of whatever its variant, is refused in one that it does not have.
+        // After a round trip of ten segments Reno has one more. Compound TCP is refused in a
+        // variant that it does not have, although `Renos` would accept it.
         assert_eq!(after_a_round(&catalogue, &selection("mine", None)), Ok(11));
         let refused = after_a_round(&catalogue, &selection("compound", Some(Variant::Ns3_29)));
         assert!(matches!(refused, Err(CcError::UnknownVariant { .. })), "{refused:?}");

@@ -1,20 +1,20 @@
-//! CDG's own HyStart in Linux 6.1 (`net/ipv4/tcp_cdg.c`, `tcp_cdg_hystart_update`): at any window,
-//! with a train of less than 3 ms between acknowledgements and no allowance for bursts, and with a
-//! rise of an eighth of the smallest round trip, however short that is.
+//! CDG's own HyStart in Linux 6.1 (`net/ipv4/tcp_cdg.c`, `tcp_cdg_hystart_update`): it works at any
+//! window, with ACK trains of gaps below 3 ms and no allowance for bursts, and with a delay
+//! increase of an eighth of the minimum RTT without bounds.
 
 use crate::Flow;
 
 /// `HYSTART_ACK_TRAIN` and `HYSTART_DELAY`.
 const TRAIN: u8 = 1;
 const DELAY: u8 = 2;
-/// Acknowledgements as far apart as this end a train, µs.
+/// Least gap between acknowledgements that ends a train, µs.
 const TRAIN_GAP_US: u64 = 3_000;
-/// The shortest train and the smallest round trip that end slow start, µs.
+/// Least ACK train and least RTT that end slow start, µs.
 const SHORTEST_US: i64 = 125;
-/// Acknowledgements of a round before its smallest round trip is trusted.
+/// Acknowledgements of a round before its minimum RTT is used.
 const ENOUGH_SAMPLES: u8 = 8;
 
-/// What it remembers.
+/// State of CDG's HyStart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CdgHyStart {
     detect: u8,
@@ -25,23 +25,23 @@ pub(crate) struct CdgHyStart {
 }
 
 impl CdgHyStart {
-    /// 1 for trains, 2 for delay, 3 for both, 0 for none.
+    /// `hystart_detect`: 1 for trains, 2 for delay, 3 for both, 0 for none.
     pub(crate) fn new(detect: u8) -> Self {
         CdgHyStart { detect, min_rtt_us: None, last_ack_us: None, train_start_us: 0, samples: 0 }
     }
 
-    /// Forgets everything.
+    /// Reset.
     pub(crate) fn clear(&mut self) {
         *self = CdgHyStart::new(self.detect);
     }
 
-    /// A round begins.
+    /// Begin a round.
     pub(crate) fn start_round(&mut self) {
         self.last_ack_us = None;
         self.samples = 0;
     }
 
-    /// Whether slow start is to end; `round_us` is the smallest round trip of the round.
+    /// Whether slow start must end; `round_us` is the minimum RTT of the round.
     pub(crate) fn finds_queue(
         &mut self,
         round_us: Option<i64>,
@@ -94,7 +94,7 @@ mod tests {
     use fairway_units::Time;
 
     /// The acknowledgement, counted from 1, that ends slow start: each `gap_us` after the one
-    /// before, in rounds whose smallest round trip is `round_us` after a first one of 40 ms.
+    /// before, in rounds whose minimum RTT is `round_us` after a first one of 40 ms.
     fn exit(detect: u8, gap_us: u64, round_us: i64, is_in_use: bool) -> Option<u64> {
         let mut hystart = CdgHyStart::new(detect);
         hystart.min_rtt_us = Some(40_000);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_of_half_the_round_trip_ends_slow_start() {
+    fn a_train_of_half_the_rtt_ends_slow_start() {
         // More than 20 ms from the first: 20.001 ms at gaps of 1 ms is the 22nd.
         assert_eq!(exit(1, 1_000, 40_000, true), Some(22));
         assert_eq!(exit(1, 3_000, 40_000, true), None);

@@ -1,18 +1,18 @@
-//! What the coupled algorithms share: slow start, timeouts and undo are each connection's own, and
-//! so is Reno while it is alone; beside others, growth and back-off depend on all of them.
+//! Common part of the coupled algorithms: slow start, timeouts and undo are per connection; growth
+//! and back-off depend on all of them. A single connection is Reno.
 
 use std::marker::PhantomData;
 
 use crate::window::{flight, whole_segments};
 use crate::{Ack, Flow, Init, Member, Rule, Signal, Subflow, Window};
 
-/// How connections are linked. `all` are the connections that have a window and a round-trip
-/// time, two or more; `own` is the one in question.
+/// How connections are linked. `all` are the connections with a window and an RTT, two or more;
+/// `own` is one of them.
 pub(crate) trait Link: Send {
-    /// Segments more for each segment acknowledged; may be negative.
+    /// Increase in segments per segment acknowledged; may be negative.
     fn increase(own: &Subflow, all: &[Subflow]) -> f64;
 
-    /// Share of the window that a loss takes away.
+    /// Fraction of the window by which a loss reduces it.
     fn taken(_own: &Subflow, _all: &[Subflow]) -> f64 {
         0.5
     }
@@ -28,46 +28,46 @@ pub(crate) fn rate_per_rtt(subflow: &Subflow) -> f64 {
     subflow_rate(subflow) / subflow.srtt_s
 }
 
-/// Segments per second of all together.
+/// Segments per second of all connections.
 pub(crate) fn total_rate(all: &[Subflow]) -> f64 {
     all.iter().map(subflow_rate).sum()
 }
 
-/// The share of one Reno's growth that belongs to this path, segments for each one acknowledged.
+/// This path's part of the growth of one Reno, in segments per segment acknowledged.
 pub(crate) fn linked_increase(own: &Subflow, all: &[Subflow]) -> f64 {
     let total = total_rate(all);
     rate_per_rtt(own) / (total * total)
 }
 
-/// The largest of `value` among all.
+/// Maximum of `value` over all connections.
 pub(crate) fn largest(all: &[Subflow], value: impl Fn(&Subflow) -> f64) -> f64 {
     all.iter().map(value).fold(0.0, f64::max)
 }
 
-/// The window rule of one connection among those it is linked with.
+/// Window rule of one coupled connection.
 pub(crate) struct Coupled<L> {
     member: Member,
-    /// What the connections said last; kept so that its memory is used again.
+    /// Last reports of the connections, stored to reuse the memory.
     all: Vec<Subflow>,
     link: PhantomData<L>,
 }
 
 impl<L: Link> Coupled<L> {
-    /// The rule of a connection that begins.
+    /// The rule at the start of a connection.
     pub(crate) fn new(init: &Init) -> Self {
         let member = init.coupling.clone().unwrap_or_else(Member::alone);
         Coupled { member, all: Vec::new(), link: PhantomData }
     }
 
-    /// Tell the others the present window. In recovery it is the threshold already, which is
-    /// what RFC 6356 section 3 counts with.
+    /// Report the window to the others. In recovery that is the threshold, as in RFC 6356 section
+    /// 3.
     fn tell(&self, window: &Window, flow: &Flow) {
         if let Some(srtt) = flow.srtt {
             self.member.tell(window.exact(), srtt);
         }
     }
 
-    /// This connection as the others see it; none while it is alone.
+    /// This connection as seen by the others; none while it is alone.
     fn own(&mut self, window: &Window, flow: &Flow) -> Option<Subflow> {
         self.tell(window, flow);
         self.all.clear();
@@ -112,8 +112,8 @@ pub(crate) mod tests {
     use crate::Variant;
     use crate::probe::{Probe, Start};
 
-    /// Connections with these windows in segments and round-trip times in seconds, and with
-    /// equal intervals between losses; the first is the one that asks.
+    /// Connections with these windows in segments and RTTs in seconds, and with equal loss
+    /// intervals; the first is `own`.
     pub(crate) fn subflows(paths: &[(f64, f64)]) -> Vec<Subflow> {
         let subflow = |(index, (cwnd, srtt_s)): (usize, &(f64, f64))| Subflow {
             own: index == 0,
@@ -149,7 +149,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_window_of_recovery_and_of_a_timeout_is_told() {
+    fn the_window_in_recovery_and_after_a_timeout_is_reported() {
         let members = Coupling::members(2);
         let start = Start { coupling: Some(members[0].clone()), ..Start::avoidance(20, 100) };
         let mut probe = Probe::new("lia", Variant::Paper, &start);
@@ -169,8 +169,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn two_alike_grow_together_by_half_a_segment_a_round() {
-        // LIA: a = Σw · w/(Σw)² = 1/2, so Σw segments give a half together, for a loss halves only
+    fn two_equal_connections_grow_together_by_half_a_segment_per_round() {
+        // LIA: a = Σw · w/(Σw)² = 1/2, so Σw segments give a half in total, as a loss halves only
         // one of the two.
         let members = Coupling::members(2);
         let mut probes: Vec<Probe> = members
@@ -186,7 +186,7 @@ pub(crate) mod tests {
                 probe.round();
             }
         }
-        // 40 + 42 · 0.5 = 61, less two fractions.
+        // 40 + 42 · 0.5 = 61, minus two fractions.
         let after = total(&probes);
         assert!((59..=61).contains(&after), "{after}");
     }

@@ -1,5 +1,5 @@
-//! What connections of one application tell each other, for algorithms that share a path among
-//! them: each writes its own entry and reads all.
+//! Shared state of the connections of one application, for coupled algorithms: each connection
+//! writes its own entry and reads all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,15 +14,15 @@ struct Entry {
     since_loss: AtomicU64,
 }
 
-/// The connections of one application. Simulations are single-threaded; the atomics are what lets
-/// an algorithm be handed to another thread before it starts.
+/// The connections of one application. Simulations are single-threaded; the atomics allow an
+/// algorithm to be moved to another thread before it starts.
 #[derive(Debug)]
 pub struct Coupling {
     entries: Vec<Entry>,
 }
 
 impl Coupling {
-    /// The members of a coupling of `connections`.
+    /// Members of a coupling of `connections` connections.
     pub fn members(connections: usize) -> Vec<Member> {
         let coupling =
             Arc::new(Coupling { entries: (0..connections).map(|_| Entry::default()).collect() });
@@ -37,10 +37,10 @@ pub struct Member {
     index: usize,
 }
 
-/// What a connection has told the others.
+/// Report of a connection to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Subflow {
-    /// Whether this is the connection that asks.
+    /// Whether this is the reading connection.
     pub own: bool,
     /// Congestion window in segments.
     pub cwnd: f64,
@@ -56,7 +56,7 @@ impl Member {
         Coupling::members(1).swap_remove(0)
     }
 
-    /// Tell the others the window, in segments, and the round-trip time of this connection.
+    /// Report this connection's window in segments and RTT.
     pub fn tell(&self, cwnd_segments: f64, srtt: fairway_units::Duration) {
         let entry = &self.coupling.entries[self.index];
         entry.cwnd.store(cwnd_segments.to_bits(), Relaxed);
@@ -69,8 +69,8 @@ impl Member {
         since.store(since.load(Relaxed).saturating_add(bytes), Relaxed);
     }
 
-    /// This connection lost something. A loss with nothing acknowledged since the last is part of
-    /// the last: a timer that expires again must not make the interval zero.
+    /// This connection had a loss. Without data acknowledged since the last loss it counts as part
+    /// of that, so that repeated timeouts do not make the interval zero.
     pub fn lost(&self) {
         let entry = &self.coupling.entries[self.index];
         let since_loss = entry.since_loss.swap(0, Relaxed);
@@ -79,12 +79,12 @@ impl Member {
         }
     }
 
-    /// The place of this connection among the members, from 0.
+    /// Index of this connection among the members, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// The connections that have told their window and a round-trip time, in their order.
+    /// The connections that have reported a window and an RTT, in order.
     pub fn subflows(&self) -> impl Iterator<Item = Subflow> {
         self.coupling.entries.iter().enumerate().filter_map(|(index, entry)| {
             let srtt_nanos = entry.srtt_nanos.load(Relaxed);
@@ -107,7 +107,7 @@ mod tests {
     use fairway_units::Duration;
 
     #[test]
-    fn what_one_tells_all_see() {
+    fn a_report_is_seen_by_all() {
         let members = Coupling::members(3);
         members[0].tell(10.0, Duration::from_millis(100));
         members[2].tell(20.0, Duration::from_millis(200));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_interval_is_the_last_or_the_present_whichever_is_longer() {
+    fn the_loss_interval_is_the_longer_of_the_last_and_the_present() {
         let member = Member::alone();
         member.tell(1.0, Duration::from_millis(1));
         let interval = |member: &Member| member.subflows().next().unwrap().loss_interval;
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(interval(&member), 500);
         member.acknowledged(300);
         assert_eq!(interval(&member), 600);
-        // Two losses with nothing acknowledged between them are one.
+        // Two losses with nothing acknowledged between them count as one.
         member.lost();
         member.lost();
         assert_eq!(interval(&member), 600);

@@ -1,12 +1,12 @@
 //! The integer cube root that CUBIC's modules need for K.
 //!
-//! The kernels approximate it (`net/ipv4/tcp_cubic.c`, `cubic_root`: 0.2 % off on average, 1 % at
-//! most). Here it is exact, rounded down: K, a few seconds, differs by some milliseconds.
+//! The kernels approximate it (`net/ipv4/tcp_cubic.c`, `cubic_root`: average error 0.2 %, at most
+//! 1 %). Here it is exact, rounded down; K, a few seconds, differs by some milliseconds.
 
 /// The largest integer whose cube is at most `a`.
 pub(crate) fn cube_root(a: u64) -> u64 {
     let cube = |x: u64| u128::from(x) * u128::from(x) * u128::from(x);
-    // Off by one at most: a 64-bit number loses its last bits as a floating-point one.
+    // At most one off: a 64-bit integer loses its last bits in floating point.
     let mut root = libm::cbrt(a as f64) as u64;
     while cube(root) > u128::from(a) {
         root -= 1;
@@ -30,8 +30,8 @@ mod tests {
         }
         // 2642245³ = 18446724184312856125 is the largest cube below 2⁶⁴.
         assert_eq!(cube_root(u64::MAX), 2_642_245);
-        // 30 segments below the maximum at C = 410/1024: ⌊2⁴⁰/410⌋·30 = 80452070310. 4317³ is
-        // 80453723013, more than that; 4316³ = 80397828496.
+        // 30 segments below the maximum at C = 410/1024: ⌊2⁴⁰/410⌋·30 = 80452070310, between
+        // 4316³ = 80397828496 and 4317³ = 80453723013.
         assert_eq!(cube_root(2_681_735_677 * 30), 4316);
     }
 

@@ -1,5 +1,5 @@
-//! Growth and back-off of algorithms as functions of plain numbers, for analytic models: the rule of an
-//! algorithm and every model of it call the same one. Windows are in segments, times in seconds.
+//! Growth and back-off of algorithms as functions of plain numbers, called by an algorithm and by
+//! every analytic model of it. Windows are in segments, times in seconds.
 
 /// CUBIC (RFC 9438).
 pub mod cubic {

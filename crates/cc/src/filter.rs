@@ -1,24 +1,23 @@
-//! The smallest or largest of recent values, in memory that does not grow.
+//! Windowed minimum or maximum in constant memory.
 //!
-//! K. Nichols' filter, as Linux keeps it (Linux 6.1 `lib/win_minmax.c`): the best value and two
-//! successors, each later and no better than the one before it, seen in the last three quarters and
-//! the last half of the window. When the best one leaves the window the next one takes its place, so
-//! that the value given was always seen within the window. It need not be the very best of it: of
-//! values older than the best one it knows nothing, and of later ones the successors alone.
+//! K. Nichols' filter as in Linux 6.1 (`lib/win_minmax.c`): the best value and two successors, each
+//! later and no better than the one before it, from the last three quarters and the last half of
+//! the window. When the best value leaves the window, the next replaces it. The result is always a
+//! value of the window, but not always its best: only the two successors are stored.
 //!
 //! A window is a span of simulated [`Time`] or a number of rounds (`u64`); see [`Position`]. Its
-//! length is given with each value, because some algorithms measure it in round-trip times.
+//! length is given with each value, because some algorithms measure it in RTTs.
 
 use std::cmp::Ordering;
 
 use fairway_units::{Duration, Time};
 
-/// Where a value lies: a time, or the number of a round.
+/// Position of a value: a time or the number of a round.
 pub trait Position: Copy + PartialEq {
-    /// A length of window.
+    /// Length of a window.
     type Span: Copy + PartialOrd;
 
-    /// From `earlier` to here; nothing if `earlier` is later.
+    /// Span from `earlier` to here; zero if `earlier` is later.
     fn since(self, earlier: Self) -> Self::Span;
 
     /// `span` divided by `divisor`, rounded down.
@@ -62,10 +61,10 @@ pub struct Filter<V, P, const LARGEST: bool> {
     samples: Option<[Sample<V, P>; 3]>,
 }
 
-/// The smallest value of a window.
+/// Windowed minimum.
 pub type MinFilter<V, P> = Filter<V, P, false>;
 
-/// The largest value of a window.
+/// Windowed maximum.
 pub type MaxFilter<V, P> = Filter<V, P, true>;
 
 impl<V, P, const LARGEST: bool> Default for Filter<V, P, LARGEST> {
@@ -75,7 +74,7 @@ impl<V, P, const LARGEST: bool> Default for Filter<V, P, LARGEST> {
 }
 
 impl<V: Copy + PartialOrd, P: Position, const LARGEST: bool> Filter<V, P, LARGEST> {
-    /// One that has seen nothing.
+    /// An empty filter.
     pub fn new() -> Self {
         Self::default()
     }
@@ -85,18 +84,18 @@ impl<V: Copy + PartialOrd, P: Position, const LARGEST: bool> Filter<V, P, LARGES
         self.samples.map(|[best, ..]| best.value)
     }
 
-    /// When that value was seen.
+    /// Position of that value.
     pub fn seen_at(&self) -> Option<P> {
         self.samples.map(|[best, ..]| best.at)
     }
 
-    /// Forgets everything but `value`.
+    /// Reset the filter to `value`.
     pub fn reset(&mut self, at: P, value: V) -> V {
         self.samples = Some([Sample { value, at }; 3]);
         value
     }
 
-    /// Takes in `value`, seen at `at`, and gives the best value of the `window` that ends there.
+    /// Add `value` at `at` and return the best value of the `window` that ends there.
     pub fn update(&mut self, at: P, window: P::Span, value: V) -> V {
         let new = Sample { value, at };
         let Some([best, second, third]) = &mut self.samples else { return self.reset(at, value) };
@@ -115,7 +114,7 @@ impl<V: Copy + PartialOrd, P: Position, const LARGEST: bool> Filter<V, P, LARGES
                 (*best, *second, *third) = (*second, *third, new);
             }
         } else if second.at == best.at && age > P::share(window, 4) {
-            // A quarter of the window without a second best: this one, for want of a better.
+            // A quarter of the window has passed without a second best: take this value.
             (*second, *third) = (new, new);
         } else if third.at == second.at && age > P::share(window, 2) {
             *third = new;
@@ -124,7 +123,7 @@ impl<V: Copy + PartialOrd, P: Position, const LARGEST: bool> Filter<V, P, LARGES
     }
 }
 
-/// Whether `value` is as good as `other`, or better. A value that cannot be compared is not.
+/// Whether `value` is as good as `other` or better; false if they cannot be compared.
 fn is_at_least<V: PartialOrd, const LARGEST: bool>(value: V, other: V) -> bool {
     let better = if LARGEST { Ordering::Greater } else { Ordering::Less };
     value.partial_cmp(&other).is_some_and(|order| order == better || order == Ordering::Equal)
@@ -139,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn the_best_value_stands_until_it_leaves_the_window() {
-        // Largest of the last 10 rounds: 9 of round 1 is within the window until round 11.
+    fn the_best_value_stays_until_it_leaves_the_window() {
+        // Maximum of the last 10 rounds: 9 of round 1 is within the window until round 11.
         let mut filter = MaxFilter::<u32, u64>::new();
         assert_eq!(filter.get(), None);
         assert_eq!(filter.update(1, 10, 9), 9);
@@ -167,12 +166,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_silence_leaves_only_the_new_value() {
+    fn after_a_long_gap_only_the_new_value_is_left() {
         let mut filter = MinFilter::<u32, u64>::new();
         filter.update(0, 10, 1);
         filter.update(1, 10, 2);
         assert_eq!(filter.update(100, 10, 7), 7);
-        // Reset forgets a better value.
+        // A reset removes a better value.
         filter.update(101, 10, 3);
         assert_eq!(filter.reset(102, 8), 8);
         assert_eq!(filter.update(103, 10, 9), 8);
@@ -180,9 +179,9 @@ mod tests {
 
     #[test]
     fn successors_are_kept_in_order() {
-        // Largest over 8: 10 at 0, 6 at 3 (a quarter without a second best: taken), 8 at 4
-        // displaces it, 7 at 9 finds 10 gone and leaves 8, which lasts until 12. The 1 of then is
-        // taken for want of a second best, and with it the 7 is forgotten, as Linux forgets it.
+        // Maximum over 8: 10 at 0, 6 at 3 (a quarter without a second best: taken), 8 at 4
+        // replaces it; at 9 the 10 has expired and 8 is best until 12. The 1 at 12 becomes second
+        // best, and the 7 is lost, as in Linux.
         let mut filter = MaxFilter::<i32, u64>::new();
         let given = [(0, 10, 10), (3, 6, 10), (4, 8, 10), (9, 7, 8), (12, 1, 8), (13, 1, 1)];
         for (at, value, expected) in given {
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_gives_a_value_from_outside_the_window_nor_one_better_than_the_best() {
+    fn the_result_is_in_the_window_and_no_better_than_its_best() {
         let mut state = 1u64;
         let (mut smallest, mut largest) = (MinFilter::new(), MaxFilter::new());
         let mut seen: Vec<(u64, u64)> = Vec::new();

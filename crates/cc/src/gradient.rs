@@ -1,25 +1,25 @@
-//! How the smallest and the largest round-trip time change from round to round, as CDG measures
-//! it (Hayes and Armitage, IFIP Networking 2011).
+//! Delay gradients of CDG: changes of the minimum and maximum RTT from round to round (Hayes and
+//! Armitage, IFIP Networking 2011).
 
 use fairway_units::Duration;
 
 use crate::linux::packets_acked;
 use crate::{Ack, Flow, Phase};
 
-/// What the gradients say of the queue.
+/// State of the queue inferred from the gradients.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Queue {
     Unknown,
     NotFull,
     Full,
-    /// A delay back-off is under way, whatever the queue.
+    /// A delay back-off is in progress.
     BackingOff,
 }
 
-/// Gradients are judged in steps of this, µs (`tcp_cdg_grad`).
+/// Resolution of gradients, µs (`tcp_cdg_grad`).
 const STEP_US: i64 = 64;
 
-/// Something of a round's smallest and of its largest round-trip time, µs.
+/// A value for the minimum RTT of rounds and one for the maximum, µs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct MinMax {
     pub(crate) min: i64,
@@ -35,14 +35,14 @@ impl MinMax {
         MinMax { min: self.min + other.min, max: self.max + other.max }
     }
 
-    /// In whole steps, rounded to the nearest, so that small changes are none.
+    /// Rounded to the nearest step, so that small changes are ignored.
     pub(crate) fn in_steps(self) -> MinMax {
         let steps = |us: i64| (us + us.signum() * STEP_US / 2) / STEP_US;
         MinMax { min: steps(self.min), max: steps(self.max) }
     }
 
-    /// What these gradients say of the queue: that it is full if rounds get longer and the longest
-    /// round trips do not; nothing if there is no trend.
+    /// State of the queue: full if the minimum rises and the maximum does not; none without a
+    /// trend.
     pub(crate) fn queue(self) -> Option<Queue> {
         if self.min > 0 && self.max <= 0 {
             Some(Queue::Full)
@@ -53,35 +53,35 @@ impl MinMax {
         }
     }
 
-    /// The gradient that counts: of the minima if they rise, of the maxima if not.
+    /// The gradient used for back-off: of the minima if they rise, otherwise of the maxima.
     pub(crate) fn rising(self) -> i64 {
         if self.min > 0 { self.min } else { self.max }
     }
 }
 
-/// Acknowledgements of several segments that count at most towards the filter (`tcp_cdg_acked`).
+/// Limit of the count of acknowledgements of several segments (`tcp_cdg_acked`).
 const MAX_DELAYED: u8 = 5;
 
 /// The gradients of the last rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradients {
-    /// This round's round-trip times so far.
+    /// RTTs of this round so far.
     rtt: Option<MinMax>,
-    /// Those of the round before.
+    /// RTTs of the round before.
     before: Option<MinMax>,
     round_end: u64,
     has_begun: bool,
-    /// Acknowledgements of several segments that were not yet followed by one of a single segment.
+    /// Acknowledgements of several segments not yet followed by one of a single segment.
     delayed: u8,
     last: Vec<MinMax>,
-    /// Where the next one goes.
+    /// Index of the next gradient.
     next: usize,
     is_filled: bool,
     sum: MinMax,
 }
 
 impl Gradients {
-    /// Gradients over so many rounds.
+    /// Gradients over `rounds` rounds.
     pub(crate) fn over(rounds: usize) -> Self {
         Gradients {
             rtt: None,
@@ -96,14 +96,14 @@ impl Gradients {
         }
     }
 
-    /// An acknowledgement. One of a single segment after some of several may have been delayed: its
-    /// round-trip time counts only if it is the smallest (Hayes, CAIA TR 100219A).
+    /// Process an acknowledgement. One of a single segment after some of several may have been
+    /// delayed: its RTT counts only if it is the minimum (Hayes, CAIA TR 100219A).
     pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         let micros = |rtt: Option<Duration>| i64::try_from(rtt?.as_micros()).ok();
         let Some(rtt_us @ 1..) = micros(ack.rtt) else { return };
         if !self.has_begun {
-            // Linux counts the handshake towards the first round: its round trip is the smallest
-            // so far, unless this one is.
+            // Linux counts the handshake towards the first round: its RTT is the minimum unless
+            // this one is lower.
             self.has_begun = true;
             let first_us = micros(flow.min_rtt).filter(|us| *us > 0).unwrap_or(rtt_us);
             self.rtt = Some(MinMax { min: first_us, max: first_us });
@@ -127,17 +127,17 @@ impl Gradients {
         });
     }
 
-    /// Smallest round-trip time of this round, µs.
+    /// Minimum RTT of this round, µs.
     pub(crate) fn min_rtt_us(&self) -> Option<i64> {
         self.rtt.map(|rtt| rtt.min)
     }
 
-    /// Whether what was sent in this round is acknowledged, and something was measured.
+    /// Whether the data sent in this round is acknowledged and an RTT was measured.
     pub(crate) fn round_ends(&self, flow: &Flow) -> bool {
         flow.snd_una > self.round_end && self.rtt.is_some()
     }
 
-    /// Ends the round; its gradient, if there was a round before.
+    /// End the round. Returns its gradient, if there was a round before.
     pub(crate) fn end_round(&mut self, flow: &Flow) -> Option<MinMax> {
         let gradient = self.rtt.zip(self.before).map(|(rtt, before)| rtt.minus(before));
         if let Some(gradient) = gradient {
@@ -150,7 +150,7 @@ impl Gradients {
         gradient
     }
 
-    /// Begins a round without a gradient of the one that ends.
+    /// Begin a round without a gradient of the last one.
     pub(crate) fn skip(&mut self, flow: &Flow) {
         self.before = self.rtt.take();
         self.round_end = flow.snd_nxt;
@@ -161,7 +161,7 @@ impl Gradients {
         self.before = None;
     }
 
-    /// Forgets everything.
+    /// Reset.
     pub(crate) fn clear(&mut self, flow: &Flow) {
         *self = Gradients {
             round_end: flow.snd_nxt,
@@ -170,17 +170,17 @@ impl Gradients {
         };
     }
 
-    /// The gradients, summed.
+    /// Sum of the gradients.
     pub(crate) fn sum(&self) -> MinMax {
         self.sum
     }
 
-    /// How many there are sums of.
+    /// Number of rounds summed over.
     pub(crate) fn rounds(&self) -> i64 {
         self.last.len() as i64
     }
 
-    /// How many are known.
+    /// Number of gradients known.
     pub(crate) fn known(&self) -> i64 {
         if self.is_filled { self.rounds() } else { self.next as i64 }
     }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::testing::{MSS, ack, flow};
 
-    /// Ends a round that measured these round-trip times in ms.
+    /// End a round with these RTTs in ms.
     fn round(gradients: &mut Gradients, rtts_ms: &[u64]) -> Option<MinMax> {
         let flow = flow(0, 0, 50);
         for rtt_ms in rtts_ms {
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_differences_of_extremes_and_summed_over_a_window() {
+    fn gradients_are_differences_of_extremes_summed_over_a_window() {
         let mut g = Gradients::over(2);
         assert_eq!(round(&mut g, &[50, 60]), None);
         assert_eq!(round(&mut g, &[51, 58]), Some(MinMax { min: 1_000, max: -2_000 }));
         assert_eq!((g.known(), g.sum()), (1, MinMax { min: 1_000, max: -2_000 }));
         assert_eq!(round(&mut g, &[55, 60]), Some(MinMax { min: 4_000, max: 2_000 }));
         assert_eq!((g.known(), g.sum()), (2, MinMax { min: 5_000, max: 0 }));
-        // The first one leaves: 4 − 5 = −1 and 2 + 0.
+        // The first gradient drops out: 4 − 5 = −1 and 2 + 0.
         assert_eq!(round(&mut g, &[50, 60]), Some(MinMax { min: -5_000, max: 0 }));
         assert_eq!(g.sum(), MinMax { min: -1_000, max: 2_000 });
         assert_eq!(g.sum().rising(), 2_000);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handshake_is_of_the_first_round() {
+    fn the_handshake_counts_towards_the_first_round() {
         let mut g = Gradients::over(8);
         g.on_ack(&ack(1, 52), &flow(0, 0, 50));
         assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 52_000 }));
@@ -233,7 +233,7 @@ mod tests {
         g.on_ack(&ack(2, 50), &flow);
         g.on_ack(&ack(1, 90), &flow);
         assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 50_000 }));
-        // One of several was made up for.
+        // One of the acknowledgements of several segments is now accounted for.
         g.on_ack(&ack(1, 90), &flow);
         assert_eq!(g.rtt, Some(MinMax { min: 50_000, max: 90_000 }));
         g.on_ack(&ack(2, 70), &flow);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_what_was_sent_in_it() {
+    fn a_round_ends_when_its_data_is_acknowledged() {
         let mss = u64::from(MSS);
         let at =
             |una: u64, nxt: u64| Flow { snd_una: una * mss, snd_nxt: nxt * mss, ..flow(0, 0, 50) };

@@ -1,60 +1,59 @@
-//! HyStart: leaves slow start when acknowledgements show that the path is full.
+//! HyStart: ends slow start when acknowledgements show that the path is full.
 //!
 //! Source: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9),
-//! 2011, as Linux 6.1 has it (6.1.192 `net/ipv4/tcp_cubic.c`: `cubictcp_acked`,
-//! `hystart_update`). Two tests, either of which ends slow start by lowering the threshold to
-//! the window:
+//! 2011, as in Linux 6.1 (6.1.192 `net/ipv4/tcp_cubic.c`: `cubictcp_acked`, `hystart_update`).
+//! Either of two tests ends slow start by setting the threshold to the window:
 //!
-//! - ACK train: acknowledgements no more than 2 ms apart that span more than half the smallest
-//!   round trip since the round began.
-//! - Delay: from the ninth sample of a round on, a smallest round trip of the round that
-//!   exceeds the smallest ever by an eighth, that eighth held between 4 and 16 ms.
+//! - ACK train: acknowledgements at most 2 ms apart span more than half the minimum RTT since the
+//!   start of the round.
+//! - Delay increase: from the ninth sample of a round on, the minimum RTT of the round exceeds the
+//!   minimum of the connection by an eighth, bounded to 4 to 16 ms.
 //!
-//! Linux halves the span of the train unless the socket is paced; this one is for a stack that
-//! does not pace. CUBIC in Linux also withholds samples for one second after the beginning of
-//! an epoch of congestion avoidance; a slow start here knows no epochs and takes them all, which
-//! can only matter in a slow start after an idle period.
+//! Linux halves the span of the train unless the socket is paced; this one is for a stack without
+//! pacing. CUBIC in Linux also ignores samples for one second after an epoch of congestion
+//! avoidance begins; here all samples count, which matters only in a slow start after an idle
+//! period.
 
 use crate::{Ack, Flow, Window};
 
-/// `hystart_low_window`: the tests are not made below this window, in segments.
+/// `hystart_low_window`: no tests below this window, in segments.
 const LOW_WINDOW: u32 = 16;
 /// `hystart_ack_delta_us`: acknowledgements further apart end a train, µs.
 const TRAIN_GAP_US: u64 = 2_000;
-/// `HYSTART_MIN_SAMPLES`: samples of a round before its smallest is trusted.
+/// `HYSTART_MIN_SAMPLES`: samples of a round before its minimum is used.
 const MIN_SAMPLES: u32 = 8;
-/// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`: bounds of the tolerated rise in delay, µs.
+/// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`: bounds of the tolerated delay increase, µs.
 const RISE_MIN_US: u64 = 4_000;
 const RISE_MAX_US: u64 = 16_000;
-/// `hystart_ack_delay`: the time four of the largest offloaded bursts take at the pacing rate
-/// is allowed on top of the smallest round trip, up to this much, µs.
+/// `hystart_ack_delay`: the time of four maximum offloaded bursts at the pacing rate is added to
+/// the minimum RTT, up to this limit, µs.
 const BURST_MAX_US: u64 = 1_000;
 /// Four times `GSO_LEGACY_MAX_SIZE`, bytes.
 const BURST_BYTES: u64 = 4 * 65_536;
 
-/// What HyStart remembers.
+/// State of HyStart.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HyStart {
-    /// Slow start has been ended once; stays so until a retransmission timeout.
+    /// Whether slow start has ended; reset by a retransmission timeout.
     found: bool,
-    /// Smallest round trip since the start or the last timeout, µs; 0 before the first sample.
+    /// Minimum RTT since the start or the last timeout, µs; 0 before the first sample.
     min_rtt_us: u64,
     round_start_us: u64,
     /// The round ends when this byte is acknowledged.
     round_end: u64,
     last_ack_us: u64,
-    /// Smallest round trip of this round, µs.
+    /// Minimum RTT of this round, µs.
     round_min_us: u64,
     samples: u32,
 }
 
 impl HyStart {
-    /// One that has seen nothing.
+    /// Initial state.
     pub fn new() -> Self {
         HyStart { round_min_us: u64::MAX, ..HyStart::default() }
     }
 
-    /// An acknowledgement: lowers the threshold of `window` to its size if the path is full.
+    /// Process an acknowledgement: set the threshold to the window if the path is full.
     pub fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         let Some(rtt) = ack.rtt else { return };
         let rtt_us = rtt.as_micros().max(1);
@@ -76,7 +75,7 @@ impl HyStart {
         }
     }
 
-    /// A retransmission timeout: everything is learnt anew.
+    /// Reset after a retransmission timeout.
     pub fn on_rto(&mut self, flow: &Flow) {
         self.found = false;
         self.min_rtt_us = 0;
@@ -116,8 +115,8 @@ fn micros(flow: &Flow) -> u64 {
     flow.now.as_nanos() / 1_000
 }
 
-/// Time of a burst at the pacing rate of slow start, two windows per smoothed round trip
-/// (Linux 6.1 `tcp_update_pacing_rate`).
+/// Time of a burst at the pacing rate of slow start, two windows per smoothed RTT (Linux 6.1
+/// `tcp_update_pacing_rate`).
 fn burst_us(cwnd: u32, flow: &Flow) -> u64 {
     let Some(srtt) = flow.srtt else { return 0 };
     let two_windows = 2 * u64::from(cwnd) * u64::from(flow.mss.max(1));
@@ -131,8 +130,8 @@ mod tests {
     use super::*;
     use crate::testing::flow_at;
 
-    /// The smallest of rising round trips, in whole ms, at which the delay test of the ninth and
-    /// later samples ends slow start. Samples lie 5 ms apart, so that there is no train.
+    /// The least RTT, in whole ms, at which the delay test ends slow start. Samples are 5 ms apart,
+    /// so that there is no train.
     fn exit_rtt_ms(min_rtt_ms: u64) -> u64 {
         let mut hystart = HyStart::new();
         let mut window = Window::new(20);
@@ -148,7 +147,7 @@ mod tests {
         };
         assert!(!sample(min_rtt_ms, 1));
         for rise in 0.. {
-            // Each candidate has a round of its own: eight samples, and the ninth that decides.
+            // One round for each candidate: eight samples, and the ninth decides.
             for _ in 0..8 {
                 assert!(!sample(min_rtt_ms + rise, 1000 * (rise + 1)));
             }
@@ -168,8 +167,8 @@ mod tests {
         assert_eq!(exit_rtt_ms(200), 217);
     }
 
-    /// Acknowledgements `gap_us` apart, all with a round trip of 40 ms, the smoothed one as well;
-    /// the time since the beginning of the round at which the train ends slow start, µs.
+    /// Time since the start of the round at which the train ends slow start, µs: acknowledgements
+    /// `gap_us` apart, all with an RTT of 40 ms.
     fn train_exit_us(cwnd: u32, gap_us: u64, limit_us: u64) -> Option<u64> {
         let mut hystart = HyStart::new();
         let mut window = Window::new(cwnd);
@@ -206,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_breaks_the_train_and_a_small_window_is_left_alone() {
+    fn a_gap_ends_the_train_and_a_small_window_is_not_tested() {
         assert_eq!(train_exit_us(20, 2_001, 400_000), None);
         assert_eq!(train_exit_us(15, 1_000, 400_000), None);
     }
 
     #[test]
-    fn a_timeout_makes_it_look_again() {
+    fn a_timeout_resets_it() {
         let mut hystart = HyStart { found: true, min_rtt_us: 40_000, ..HyStart::new() };
         hystart.on_rto(&flow_at(Time::from_nanos(5_000_000)));
         assert!(!hystart.found);

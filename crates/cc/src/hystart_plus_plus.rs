@@ -1,16 +1,16 @@
-//! HyStart++: when the delay rises, slow start goes on at a quarter of its pace, and ends only if the
-//! delay stays up.
+//! HyStart++: when the delay increases, slow start continues at a quarter of its rate, and ends
+//! only if the delay stays high.
 //!
-//! Source: RFC 9406 section 4. In the first slow start, per acknowledgement the window grows by what was
-//! acknowledged, at most 8 segments. Once 8 round trips have been measured in a round, and the
-//! smallest of them exceeds the last round's by an eighth of that, held between 4 and 16 ms,
-//! conservative slow start begins: growth by a quarter. If a round's smallest round trip falls below the one
-//! with which that began, the rise was for another reason and slow start resumes; after five
-//! rounds, the one it began in counted, the threshold becomes the window. Later slow starts are
-//! the standard one (section 4.3 asks for the first only).
+//! Source: RFC 9406 section 4. In the first slow start the window grows by the segments
+//! acknowledged, at most 8 per acknowledgement. Conservative slow start, with a quarter of the
+//! growth, begins when 8 RTTs have been measured in a round and their minimum exceeds that of the
+//! last round by an eighth, bounded to 4 to 16 ms. If the minimum RTT of a round falls below the
+//! one at which it began, the increase had another cause and slow start resumes. After five rounds,
+//! including the one in which it began, the threshold is set to the window. Later slow starts are
+//! standard (section 4.3 requires only the first).
 //!
-//! L = 8 is for senders that do not pace. Rounds end when what was sent before their start has been
-//! acknowledged. Quarters of a segment are kept.
+//! L = 8 is for senders without pacing. A round ends when all data sent before its start is
+//! acknowledged. Quarters of a segment are carried over.
 
 use fairway_units::Duration;
 
@@ -21,21 +21,21 @@ const RISE_MIN: Duration = Duration::from_millis(4);
 const RISE_MAX: Duration = Duration::from_millis(16);
 /// MIN_RTT_DIVISOR (section 4.3).
 const RISE_DIVISOR: u64 = 8;
-/// N_RTT_SAMPLE: round trips of a round before its smallest is trusted (section 4.3).
+/// N_RTT_SAMPLE: RTT samples of a round before its minimum is used (section 4.3).
 const MIN_SAMPLES: u32 = 8;
 /// CSS_GROWTH_DIVISOR (section 4.3).
 const CONSERVATIVE_DIVISOR: u32 = 4;
 /// CSS_ROUNDS: rounds of conservative slow start before congestion avoidance (section 4.3).
 const CONSERVATIVE_ROUNDS: u32 = 5;
-/// L without pacing: segments that one acknowledgement may add (section 4.3).
+/// L without pacing: most segments added per acknowledgement (section 4.3).
 const MAX_STEP: u32 = 8;
 
-/// What HyStart++ remembers.
+/// State of HyStart++.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HyStartPlusPlus {
-    /// The round ends when this byte has been acknowledged; none before the first round.
+    /// The round ends when this byte is acknowledged; none before the first round.
     round_end: Option<u64>,
-    /// Smallest round trip of the last round and of this one.
+    /// Minimum RTT of the last round and of this one.
     last_round_min: Option<Duration>,
     round_min: Option<Duration>,
     samples: u32,
@@ -47,19 +47,19 @@ pub struct HyStartPlusPlus {
 /// A conservative slow start.
 #[derive(Clone, PartialEq, Debug)]
 struct Conservative {
-    /// Smallest round trip of the round when it began.
+    /// Minimum RTT of the round in which it began.
     baseline: Duration,
-    /// Rounds of it that have ended.
+    /// Rounds completed.
     rounds: u32,
 }
 
 impl HyStartPlusPlus {
-    /// One that has seen nothing.
+    /// Initial state.
     pub fn new() -> Self {
         HyStartPlusPlus::default()
     }
 
-    /// An acknowledgement: lowers the threshold of `window` to its size if the path is full.
+    /// Process an acknowledgement: set the threshold to the window if the path is full.
     pub fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         if !is_first_slow_start(window) {
             return;
@@ -76,7 +76,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Grow by one acknowledgement of `acked` segments; returns those left for congestion avoidance.
+    /// Grow for one acknowledgement of `acked` segments. Returns those left for congestion
+    /// avoidance.
     pub fn grow(&mut self, window: &mut Window, acked: u32) -> u32 {
         if !is_first_slow_start(window) {
             return crate::SlowStart::Standard.grow(window, acked);
@@ -92,7 +93,7 @@ impl HyStartPlusPlus {
         0
     }
 
-    /// A round begins; says whether the last one has ended conservative slow start for good.
+    /// Begin a round. Returns whether the last one completed conservative slow start.
     fn end_round(&mut self, flow: &Flow) -> bool {
         self.round_end = Some(flow.snd_nxt);
         self.last_round_min = self.round_min.take();
@@ -102,7 +103,7 @@ impl HyStartPlusPlus {
         conservative.rounds >= CONSERVATIVE_ROUNDS
     }
 
-    /// Into conservative slow start, or back out of it.
+    /// Enter conservative slow start, or resume slow start.
     fn judge(&mut self) {
         let Some(round_min) = self.round_min else { return };
         match (&self.conservative, self.last_round_min) {
@@ -123,7 +124,7 @@ fn tolerated_rise(last_round_min: Duration) -> Duration {
     Duration::from_nanos(last_round_min.as_nanos() / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
 
-/// Whether nothing has set a threshold yet.
+/// Whether the threshold is still infinite.
 fn is_first_slow_start(window: &Window) -> bool {
     window.ssthresh == u32::MAX
 }
@@ -134,7 +135,7 @@ mod tests {
     use crate::SlowStart;
     use crate::testing::flow;
 
-    /// HyStart++ and its window, acknowledged in rounds of 10 segments.
+    /// HyStart++ and its window, in rounds of 10 segments.
     struct Sender {
         hystart: HyStartPlusPlus,
         window: Window,
@@ -146,7 +147,7 @@ mod tests {
             Sender { hystart: HyStartPlusPlus::new(), window: Window::new(10), snd_una: 0 }
         }
 
-        /// A round of ten acknowledgements with this round trip; the window grows.
+        /// A round of ten acknowledgements with this RTT, growing the window.
         fn round(&mut self, rtt: Duration) -> &mut Self {
             let end = self.snd_una + 10;
             while self.snd_una < end {
@@ -187,7 +188,7 @@ mod tests {
         let mut sender = Sender::new();
         sender.round(micros(20_000)).round(micros(30_000));
         assert_eq!((sender.window.cwnd, sender.hystart.quarters), (27, 3));
-        // Ten more and the three that were left: 13/4.
+        // Ten more and the three left over: 13/4.
         sender.round(micros(30_000));
         assert_eq!((sender.window.cwnd, sender.hystart.quarters), (30, 1));
     }
@@ -196,7 +197,7 @@ mod tests {
     fn five_rounds_end_slow_start() {
         let mut sender = Sender::new();
         sender.round(micros(20_000));
-        // The round in which it begins, and four more; the next acknowledgement ends it.
+        // The round in which it begins and four more; the next acknowledgement ends slow start.
         for _ in 0..5 {
             sender.round(micros(30_000));
             assert_eq!(sender.window.ssthresh, u32::MAX);
@@ -212,8 +213,8 @@ mod tests {
         let mut sender = Sender::new();
         sender.round(micros(20_000)).round(micros(30_000)).round(micros(29_999));
         assert!(!sender.is_conservative());
-        // The last round's was 29.999: an eighth is 3.75, so 33.999 would do. Then 33.998 and an
-        // eighth of it, 4.24975, make 38.24775.
+        // The last minimum was 29.999: an eighth is 3.75, so 33.999 would suffice. After 33.998,
+        // with an eighth of 4.24975, it is 38.24775.
         assert!(!sender.round(micros(33_998)).is_conservative());
         assert!(!sender.round(micros(38_247)).is_conservative());
         let mut sender = Sender::new();

@@ -1,11 +1,11 @@
-//! Pieces that the Linux modules share: their clock, and the ratio of segments to acknowledgements.
+//! Common parts of the Linux modules: the clock, and the ratio of segments to acknowledgements.
 
 use fairway_units::Duration;
 
 use crate::{Ack, Flow, window::segments};
 
-/// Ticks of the kernel's clock per second: TCP-Linux in ns-2.35 (`tcp/linux/ns-linux-c.h`) and
-/// the Linux 6.1 that was compared with both run at 1000.
+/// Kernel ticks per second: 1000 in ns-2.35's TCP-Linux (`tcp/linux/ns-linux-c.h`) and in the Linux
+/// 6.1 compared with.
 pub(crate) const HZ: u64 = 1_000;
 
 /// The kernel's clock.
@@ -37,14 +37,14 @@ impl DelayedAckRatio {
         DelayedAckRatio { sixteenths: 32 }
     }
 
-    /// An acknowledgement of `packets` segments.
+    /// Process an acknowledgement of `packets` segments.
     pub(crate) fn sample(&mut self, packets: u64) {
         self.sixteenths = self.sixteenths + packets - (self.sixteenths >> 4);
     }
 
-    /// The acknowledgements in which `count` segments arrive, at least one.
+    /// Acknowledgements expected for `count` segments, at least one.
     pub(crate) fn acknowledgements(self, count: u64) -> u64 {
-        // Samples of nothing take it down to 15, never to zero.
+        // Samples of zero lower it to 15, never to zero.
         ((count << 4) / self.sixteenths).max(1)
     }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_segment_per_acknowledgement_sticks_at_31() {
+    fn one_segment_per_acknowledgement_settles_at_31() {
         // 32 + 1 − ⌊32/16⌋ = 31; 31 + 1 − ⌊31/16⌋ = 31.
         let mut ratio = DelayedAckRatio::new();
         ratio.sample(1);
@@ -71,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn three_segments_per_acknowledgement_stick_at_48() {
-        // 32 → 33 … → 47 (⌊47/16⌋ = 2, one up each time) → 48, where 3 come and 3 go.
+    fn three_segments_per_acknowledgement_settle_at_48() {
+        // 32 → 33 … → 47 (⌊47/16⌋ = 2, one up each time) → 48, where 3 are added and 3 subtracted.
         let mut ratio = DelayedAckRatio::new();
         for _ in 0..100 {
             ratio.sample(3);
@@ -86,7 +86,7 @@ mod tests {
         for _ in 0..1_000 {
             ratio.sample(0);
         }
-        // 32, 30, … 16, 15, and ⌊15/16⌋ = 0 takes nothing away any more.
+        // 32, 30, … 16, 15, and then ⌊15/16⌋ = 0.
         assert_eq!(ratio.sixteenths, 15);
     }
 

@@ -1,8 +1,8 @@
-//! Congestion marks of one window of data, for algorithms that answer to the share of marks.
+//! Fraction of marks in one window of data, for algorithms that respond to it.
 
 use crate::{Ack, Flow};
 
-/// What was delivered and marked since an observation window began.
+/// Bytes delivered and marked since an observation window began.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct ObservationWindow {
     /// First byte sent after the window began.
@@ -12,35 +12,35 @@ pub(crate) struct ObservationWindow {
 }
 
 impl ObservationWindow {
-    /// Takes an acknowledgement in.
+    /// Count an acknowledgement.
     pub(crate) fn count(&mut self, ack: &Ack) {
         self.delivered = self.delivered.saturating_add(ack.delivered);
         self.marked = self.marked.saturating_add(ack.ce.min(ack.delivered));
     }
 
-    /// Whether all that was outstanding when it began is acknowledged (Linux).
+    /// Whether all data outstanding at its start is acknowledged (Linux).
     pub(crate) fn is_acknowledged(&self, flow: &Flow) -> bool {
         flow.snd_una >= self.end
     }
 
-    /// Whether something sent after it began is acknowledged (RFC 8257 section 3.3 step 2).
+    /// Whether data sent after its start is acknowledged (RFC 8257 section 3.3 step 2).
     pub(crate) fn is_passed(&self, flow: &Flow) -> bool {
         flow.snd_una > self.end
     }
 
-    /// The share of marks in units of 1/`scale`, rounded down.
+    /// Fraction of marks in units of 1/`scale`, rounded down.
     pub(crate) fn share(&self, scale: u64) -> u64 {
         let share = u128::from(self.marked) * u128::from(scale) / u128::from(self.delivered.max(1));
-        // No more can be marked than was delivered.
+        // At most the delivered bytes are marked.
         share as u64
     }
 
-    /// The share of marks.
+    /// Fraction of marks.
     pub(crate) fn fraction(&self) -> f64 {
         self.marked as f64 / self.delivered.max(1) as f64
     }
 
-    /// The next one begins.
+    /// Begin the next window.
     pub(crate) fn restart(&mut self, flow: &Flow) {
         *self = ObservationWindow { end: flow.snd_nxt, delivered: 0, marked: 0 };
     }
@@ -52,7 +52,7 @@ mod tests {
     use crate::testing::{MSS, ack, flow};
 
     #[test]
-    fn shares_round_down_and_never_exceed_the_whole() {
+    fn fractions_round_down_and_never_exceed_one() {
         // One of three in 1/1024: ⌊341.3⌋.
         let mut window = ObservationWindow::default();
         for segments in [1, 2] {

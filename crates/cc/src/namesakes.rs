@@ -1,18 +1,18 @@
-//! Names under which a stack has another algorithm than Fairway, or a version that Fairway does not have.
+//! Names that mean another algorithm in a stack than in Fairway, or a version that Fairway lacks.
 
 use crate::Variant;
 
-/// What a stack's own module of some name is, where Fairway's algorithm of that name has no variant of it.
+/// Meaning of a name in a stack, if it is no variant of Fairway's algorithm of that name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Namesake {
-    /// Another algorithm, by Fairway's name of it.
+    /// Another algorithm, by its name in Fairway.
     Other(&'static str),
-    /// The same algorithm, in a version that Fairway does not have.
+    /// The same algorithm, in a version that Fairway lacks.
     Missing,
 }
 
-/// By Fairway's name. Linux 6.1 and ns-2.35's copy of 2.6.22: `tcp_westwood.c`, "TCP Westwood+", and
-/// `tcp_lp.c`. All of ns-3.29's (`src/internet/model/tcp-*.cc`) are here under their names.
+/// By Fairway's name. Linux 6.1 and ns-2.35's copy of 2.6.22: `tcp_westwood.c`, "TCP Westwood+",
+/// and `tcp_lp.c`. All of ns-3.29's (`src/internet/model/tcp-*.cc`) have the same names here.
 const NAMESAKES: &[(Variant, &str, Namesake)] = &[
     (Variant::Linux6_1, "westwood", Namesake::Other("westwood+")),
     (Variant::Linux2_6_22, "westwood", Namesake::Other("westwood+")),
@@ -20,8 +20,7 @@ const NAMESAKES: &[(Variant, &str, Namesake)] = &[
 ];
 
 impl Variant {
-    /// What the stack of this variant means by `name`, if that is nothing that Fairway's algorithm of
-    /// this name can be.
+    /// Meaning of `name` in the stack of this variant, if it is no variant of Fairway's algorithm.
     pub fn namesake(self, name: &str) -> Option<Namesake> {
         let found = NAMESAKES.iter().find(|(variant, of, _)| (*variant, *of) == (self, name));
         found.map(|(.., namesake)| *namesake)
@@ -38,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namesake_is_of_an_algorithm_without_that_variant() {
+    fn an_algorithm_with_a_namesake_lacks_that_variant() {
         for (variant, name, namesake) in NAMESAKES {
             assert!(!entry(name).variants.contains(variant), "{name} has {variant:?}");
             if let Namesake::Other(other) = namesake {

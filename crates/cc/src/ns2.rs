@@ -1,9 +1,9 @@
-//! The window of ns-2's own TCP agents, in which their algorithms share all but growth and back-off
+//! The window of ns-2's own TCP agents, shared by their algorithms except for growth and back-off
 //! (ns-2.35 `tcp/tcp.cc`, `TcpAgent::reset`, `opencwnd`, `limited_slow_start`, `slowdown`).
 //!
 //! The window is a real number, of which whole segments are sent. An acknowledgement counts once,
-//! however much it acknowledges. The first reduction of a connection halves the window whatever the
-//! algorithm says, and so does one below the threshold. A timeout halves the threshold.
+//! however much it acknowledges. The first reduction of a connection halves the window for every
+//! algorithm, and so does one below the threshold. A timeout halves the threshold.
 
 use fairway_units::Duration;
 
@@ -12,26 +12,26 @@ use crate::{
     window::segments,
 };
 
-/// What an algorithm of ns-2's agents says: growth and back-off of a window in segments.
+/// An algorithm of ns-2's agents: growth and back-off of a window in segments.
 pub(crate) trait Ns2Rule: Send {
     /// Growth of a window of `cwnd` by one acknowledgement (`opencwnd`, above the threshold).
     fn increment(&mut self, cwnd: f64, flow: &Flow) -> f64;
 
-    /// The window after a loss at `cwnd` (`slowdown`, `decreasewin`). Asked at every reduction,
-    /// the ones that halve the window and timeouts too.
+    /// The window after a loss at `cwnd` (`slowdown`, `decreasewin`). Called at every reduction,
+    /// including timeouts and those that halve the window.
     fn reduced(&mut self, cwnd: f64, flow: &Flow) -> f64;
 
-    /// Every acknowledgement, before the window grows.
+    /// Process an acknowledgement, before the window grows.
     fn on_sample(&mut self, _cwnd: f64, _ack: &Ack, _flow: &Flow) {}
 
-    /// An episode is over.
+    /// A congestion episode ended.
     fn on_recovered(&mut self, _flow: &Flow) {}
 
-    /// The last reduction is being undone, which no agent of ns-2 does.
+    /// The last reduction is undone, which no agent of ns-2 does.
     fn on_spurious(&mut self) {}
 }
 
-/// What lowered the window last (`last_cwnd_action_`).
+/// Cause of the last reduction (`last_cwnd_action_`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Action {
     Nothing,
@@ -46,16 +46,16 @@ pub(crate) struct Agent<R> {
     mss: u32,
     /// Segments; 0 for no limited slow start (`max_ssthresh_`).
     max_ssthresh: u32,
-    /// A slow start of the connection's choice.
+    /// Slow start, if the connection names one.
     slow_start: Option<SlowStart>,
-    /// Whether nothing has lowered the window yet (`first_decrease_`).
+    /// Whether the window has not been reduced yet (`first_decrease_`).
     is_first: bool,
     last: Action,
     prior: Option<Window>,
 }
 
 impl<R: Ns2Rule> Agent<R> {
-    /// An algorithm that has the parameter `max_ssthresh`.
+    /// An algorithm with the parameter `max_ssthresh`.
     pub(crate) fn limited(rule: R, params: &Params, init: &Init) -> Self {
         Agent::new(rule, params.get("max_ssthresh") as u32, init)
     }
@@ -109,7 +109,7 @@ impl<R: Ns2Rule> Agent<R> {
     }
 }
 
-/// Largest window at which slow start goes on unchecked, in the scripts of the time and RFC 3742.
+/// Greatest window of unlimited slow start, in the scripts of the time and in RFC 3742.
 const MAX_SSTHRESH: f64 = 100.0;
 
 /// The parameter `max_ssthresh` of the algorithms that have it.
@@ -125,8 +125,8 @@ pub(crate) const fn max_ssthresh() -> Param {
     .only(&[Variant::Ns2])
 }
 
-/// Growth by one acknowledgement in limited slow start: 1/⌊cwnd/(max_ssthresh/2)⌋, or nothing below
-/// that.
+/// Growth by one acknowledgement in limited slow start: 1/⌊cwnd/(max_ssthresh/2)⌋, or zero below
+/// `max_ssthresh`/2.
 fn limited_slow_start(cwnd: f64, max_ssthresh: u32) -> f64 {
     let round = (cwnd / (f64::from(max_ssthresh) / 2.0)).floor();
     if round > 0.0 { 1.0 / round } else { 0.0 }
@@ -173,7 +173,7 @@ impl<R: Ns2Rule> CongestionControl for Agent<R> {
     }
 
     fn on_recovered(&mut self, cwnd: u64, flow: &Flow) {
-        // ns-2 leaves the window alone, and so its fraction. Other stacks may not.
+        // ns-2 does not change the window, so its fraction stays. Other stacks may change it.
         let cwnd = segments(cwnd, self.mss);
         if cwnd != self.window.cwnd {
             self.set(f64::from(cwnd));
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use crate::testing::{MSS, ack, flow};
 
-    /// A tenth of a segment more; a fifth off.
+    /// Increase by a tenth of a segment, reduction by a fifth.
     struct Tenth;
 
     impl Ns2Rule for Tenth {
@@ -243,7 +243,7 @@ mod tests {
 
     fn acks(agent: &mut Agent<Tenth>, count: u32) {
         for _ in 0..count {
-            // Two segments each, which count once.
+            // Each of two segments, but counted once.
             agent.on_ack(&ack(2, 100), &flow(0, 10, 100));
         }
     }

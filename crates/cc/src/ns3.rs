@@ -1,9 +1,9 @@
-//! The congestion controls of ns-3.29, which count bytes in 32 bits: what
+//! Common part of ns-3.29's congestion controls, which count bytes in 32 bits:
 //! `src/internet/model/tcp-socket-state.h` (`TcpSocketState`) and `tcp-congestion-ops.cc`
-//! (`TcpCongestionOps`, `TcpNewReno`) give all of them. [`Socket`] calls them as `TcpSocketBase` does.
+//! (`TcpCongestionOps`, `TcpNewReno`). [`Socket`] calls them as `TcpSocketBase` does.
 //!
-//! Sums of `uint32_t` wrap around and its quotients are cut off; [`to_u32`] and [`seconds`] convert as
-//! ns-3 built with GCC for x86-64 does. No class of ns-3.29 overrides `CwndEvent`, so there is no such hook.
+//! Sums of `uint32_t` wrap around and quotients are truncated; [`to_u32`] and [`seconds`] convert
+//! as ns-3 built with GCC for x86-64. No class of ns-3.29 overrides `CwndEvent`, so it has no hook.
 
 mod convert;
 mod socket;
@@ -13,8 +13,8 @@ pub(crate) use self::socket::Socket;
 
 use crate::Phase;
 
-/// What a congestion control sees of its socket (`TcpSocketState`). Times are in nanoseconds, as the
-/// `Time` of ns-3 is.
+/// State of the socket that a congestion control sees (`TcpSocketState`). Times are in nanoseconds,
+/// as in ns-3's `Time`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tcb {
     /// `Simulator::Now`.
@@ -25,13 +25,13 @@ pub(crate) struct Tcb {
     pub(crate) cwnd: u32,
     /// `m_ssThresh`.
     pub(crate) ssthresh: u32,
-    /// `m_lastAckedSeq`, as the others an offset in the stream: a sequence number less 1.
+    /// `m_lastAckedSeq`, as a stream offset: the sequence number minus 1. So are the next two.
     pub(crate) last_acked: u64,
-    /// `m_nextTxSequence`, which a retransmission takes back.
+    /// `m_nextTxSequence`, which a retransmission moves back.
     pub(crate) next_tx: u64,
     /// `m_highTxMark`.
     pub(crate) high_tx: u64,
-    /// `m_minRtt`: the smallest smoothed round trip; [`TIME_MAX`] before the first.
+    /// `m_minRtt`: minimum of the smoothed RTT; [`TIME_MAX`] before the first sample.
     pub(crate) min_rtt: i64,
     /// `m_rcvTimestampValue`, ms.
     pub(crate) rcv_timestamp_value: u32,
@@ -64,7 +64,7 @@ impl Tcb {
         self.cwnd / self.segment_size
     }
 
-    /// Grows by a segment for each whole window in a count of segments, which keeps the rest.
+    /// Grow by a segment for each whole window in `count` segments, leaving the rest in it.
     pub(crate) fn grow_by_count(&mut self, count: &mut u32) {
         let before = self.cwnd_segments();
         let mut cwnd = before;
@@ -77,7 +77,7 @@ impl Tcb {
         }
     }
 
-    /// Sets a window of whole segments.
+    /// Set the window in segments.
     pub(crate) fn set_cwnd_segments(&mut self, segments: u32) {
         self.cwnd = segments.wrapping_mul(self.segment_size);
     }
@@ -92,9 +92,9 @@ impl Tcb {
     }
 }
 
-/// A class of congestion control. What it does not define, it inherits from `TcpNewReno`.
+/// A congestion-control class. Defaults are those of `TcpNewReno`.
 pub(crate) trait CongestionOps: Send {
-    /// `PktsAcked`: an acknowledgement of `segments`; `rtt` is the smoothed round trip.
+    /// `PktsAcked`: an acknowledgement of `segments`; `rtt` is the smoothed RTT.
     fn pkts_acked(&mut self, _tcb: &mut Tcb, _segments: u32, _rtt: i64) {}
 
     /// `SlowStart`; returns the segments left.
@@ -125,7 +125,7 @@ pub(crate) trait CongestionOps: Send {
     /// `CongestionStateSet`, called before the state changes.
     fn congestion_state_set(&mut self, _tcb: &Tcb, _phase: Phase) {}
 
-    /// Runs what the class has scheduled for a time up to and including `until`.
+    /// Run the class's events scheduled up to and including `until`.
     fn run_events(&mut self, _tcb: &Tcb, _until: i64) {}
 }
 
@@ -138,7 +138,7 @@ pub(crate) mod new_reno {
 
     impl CongestionOps for NewReno {}
 
-    /// A segment for an acknowledgement, whatever it acknowledges.
+    /// One segment per acknowledgement, however much it acknowledges.
     pub(crate) fn slow_start(tcb: &mut Tcb, segments: u32) -> u32 {
         if segments == 0 {
             return 0;
@@ -147,7 +147,7 @@ pub(crate) mod new_reno {
         segments - 1
     }
 
-    /// `max(1, mss²/cwnd)` bytes, cut off, for an acknowledgement.
+    /// `max(1, mss²/cwnd)` bytes per acknowledgement, truncated.
     pub(crate) fn congestion_avoidance(tcb: &mut Tcb, segments: u32) {
         if segments > 0 {
             let square = f64::from(tcb.segment_size.wrapping_mul(tcb.segment_size));
@@ -155,7 +155,7 @@ pub(crate) mod new_reno {
         }
     }
 
-    /// `IncreaseWindow`, where a class that overrides it falls back on it.
+    /// `IncreaseWindow`, as called by classes that override it.
     pub(crate) fn increase_window(tcb: &mut Tcb, segments: u32) {
         NewReno.increase_window(tcb, segments);
     }
@@ -175,7 +175,7 @@ pub(crate) mod new_reno {
 pub(crate) mod testing {
     use super::Tcb;
 
-    /// Segment size of the thesis' runs, bytes.
+    /// Segment size in the runs of the thesis, bytes.
     pub(crate) const MSS: u32 = 1440;
 
     /// A socket with a window of `cwnd` and a threshold of `ssthresh` bytes.
@@ -191,8 +191,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_segments_that_slow_start_leaves_count_at_the_threshold() {
-        // 2·1440 of 3·1440: 4320 and four left, which are one call: + ⌊1440²/4320⌋ = 480.
+    fn the_rest_of_slow_start_counts_at_the_threshold() {
+        // 2·1440 of 3·1440: 4320, and four segments left, counted in one call: + ⌊1440²/4320⌋ =
+        // 480.
         let mut tcb = tcb(2 * MSS, 3 * MSS);
         NewReno.increase_window(&mut tcb, 5);
         assert_eq!(tcb.cwnd, 3 * MSS + 480);
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_increment_is_cut_off_and_is_a_byte_at_least() {
+    fn the_increment_is_truncated_and_at_least_one_byte() {
         // 1440²/14401 = 143.99; 1440²/2073601 < 1.
         for (cwnd, increment) in [(14_400, 144), (14_401, 143), (2_073_601, 1)] {
             let mut tcb = tcb(cwnd, 2 * MSS);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_bytes_in_flight_is_cut_off() {
+    fn half_of_the_bytes_in_flight_is_truncated() {
         let tcb = tcb(10 * MSS, u32::MAX);
         for (in_flight, ssthresh) in [(14_401, 7_200), (5_760, 2_880), (5_759, 2_880), (0, 2_880)] {
             assert_eq!(NewReno.ssthresh(&tcb, in_flight), ssthresh);

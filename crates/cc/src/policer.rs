@@ -1,33 +1,33 @@
-//! Policers: the steady rate of a path that drops what exceeds it, as Linux's BBR finds it.
+//! Policer detection of Linux's BBR: the long-term rate of a path that drops all excess.
 
 use crate::Flow;
 use crate::delivery::{UNIT, bandwidth, bytes_per_s};
 
-/// Rounds of an interval, at least (Linux 6.1 `tcp_bbr.c`, `bbr_lt_intvl_min_rtts`) …
+/// Least rounds of an interval (Linux 6.1 `tcp_bbr.c`, `bbr_lt_intvl_min_rtts`) …
 const MIN_ROUNDS: u32 = 4;
-/// … and at most (`bbr_lt_bw_sampling`).
+/// … and most (`bbr_lt_bw_sampling`).
 const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
-/// Lost over delivered from which on an interval is lossy, in 1/256 (`bbr_lt_loss_thresh`).
+/// Least ratio of lost to delivered in a lossy interval, in 1/256 (`bbr_lt_loss_thresh`).
 const LOSSY: u64 = 50;
-/// Rates that differ by this share of the first, in 1/256, are one (`bbr_lt_bw_ratio`) …
+/// Rates count as equal if they differ by at most this fraction, in 1/256 (`bbr_lt_bw_ratio`) …
 const SAME_RATIO: u64 = UNIT / 8;
-/// … or by this many bytes a second (`bbr_lt_bw_diff`).
+/// … or by this many bytes per second (`bbr_lt_bw_diff`).
 const SAME_BYTES_PER_S: u64 = 4_000 / 8;
-/// Rounds for which the rate is kept to (`bbr_lt_bw_max_rtts`).
+/// Rounds for which the long-term rate is used (`bbr_lt_bw_max_rtts`).
 const KEPT_ROUNDS: u32 = 48;
 
-/// What happened to the estimate.
+/// Change of the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// Nothing new.
+    /// No change.
     Unchanged,
-    /// The path is policed: keep to [`Policer::rate`].
+    /// The path is policed: use [`Policer::rate`].
     Found,
-    /// The rate has been kept to for long enough.
+    /// The rate has been used for long enough.
     GivenUp,
 }
 
-/// One acknowledgement, as the policer's detection looks at it.
+/// One acknowledgement, as seen by policer detection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     /// Whether it begins a round.
@@ -56,13 +56,13 @@ impl Event {
     }
 }
 
-/// Two successive lossy intervals of the same rate make a policer (`bbr_lt_bw_sampling`).
+/// Detection by two successive lossy intervals of equal rate (`bbr_lt_bw_sampling`).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Policer {
     is_sampling: bool,
     is_found: bool,
     rounds: u32,
-    /// Of the last interval, or found; zero for none.
+    /// Rate of the last interval, or the policer's; zero for none.
     bw: u64,
     start_ms: u64,
     start_delivered: u64,
@@ -75,7 +75,7 @@ impl Policer {
         self.is_found.then_some(self.bw)
     }
 
-    /// Forgets everything.
+    /// Reset.
     pub(crate) fn reset(&mut self, flow: &Flow) {
         *self = Policer::default();
         self.begin_interval(flow);
@@ -88,13 +88,13 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Every acknowledgement with a sample, and every timeout.
+    /// Process an acknowledgement with a sample, or a timeout.
     pub(crate) fn on_event(&mut self, event: Event, flow: &Flow) -> Verdict {
         if self.is_found {
             return self.keep(event, flow);
         }
         if !self.is_sampling {
-            // The first loss says that the tokens saved up are gone.
+            // The first loss shows that the policer's token bucket is empty.
             if !event.has_losses {
                 return Verdict::Unchanged;
             }
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_intervals_of_one_rate_make_a_policer() {
-        // 20 of 100 are 51.2/256: lossy. The first loss begins an interval and counts its own
-        // round; it ends in the fourth, the next one four rounds later.
+    fn two_lossy_intervals_of_equal_rate_indicate_a_policer() {
+        // 20 of 100 are 51.2/256: lossy. The first loss begins an interval, including its own
+        // round, which ends in the fourth; the next ends four rounds later.
         let mut policer = Policer::default();
         let verdicts = run(1..9, &mut policer, 20);
         assert_eq!(verdicts.iter().position(|v| *v == Verdict::Found), Some(7));
-        // 100 segments in 40 ms: 2.5 a millisecond, 0.0025·2²⁴ = 41943.
+        // 100 segments in 40 ms: 2.5 per millisecond, 0.0025·2²⁴ = 41943.
         assert_eq!(policer.rate(), Some(41_943));
         // Given up after 48 rounds.
         let verdicts = run(9..57, &mut policer, 20);
@@ -191,23 +191,23 @@ mod tests {
     }
 
     #[test]
-    fn little_loss_makes_none() {
+    fn a_low_loss_rate_indicates_none() {
         // 19 of 100 are 48.6/256.
         let mut policer = Policer::default();
         assert!(run(1..40, &mut policer, 19).iter().all(|v| *v == Verdict::Unchanged));
     }
 
     #[test]
-    fn rates_an_eighth_apart_are_one() {
+    fn rates_within_an_eighth_are_equal() {
         assert!(is_same(112, 100, MSS) && is_same(88, 100, MSS));
         // 1000 and 1126: 126·256 > 32·1000, but 126 are 10 kB/s, more than 500 B/s.
         assert!(is_same(1_125, 1_000, MSS) && !is_same(1_126, 1_000, MSS));
-        // 5 of 2⁻²⁴ segments a microsecond: 5·1448·0.99e6/2²⁴ = 427 bytes a second; 6: 512.
+        // 5 · 2⁻²⁴ segments per microsecond: 5·1448·0.99e6/2²⁴ = 427 bytes per second; 6: 512.
         assert!(is_same(6, 1, MSS) && !is_same(7, 1, MSS));
     }
 
     #[test]
-    fn idle_applications_start_it_over() {
+    fn an_idle_application_resets_it() {
         let mut policer = Policer::default();
         run(1..4, &mut policer, 20);
         policer.on_event(Event { app_limited: true, ..Event::timeout(true) }, &after(4, 100, 20));

@@ -1,6 +1,5 @@
-//! A sender reduced to what an algorithm sees of it: for sums worked out by hand, for tests and for
-//! pictures. It fills its window, is acknowledged evenly over a round trip, and is told what
-//! happens.
+//! A minimal sender for worked examples, tests and figures: it fills its window, gets
+//! acknowledgements evenly over a round trip, and its caller decides what happens.
 
 use fairway_units::{Duration, Time};
 
@@ -12,7 +11,7 @@ use crate::{
 /// Segment size of a probe, bytes.
 pub const MSS: u32 = 1448;
 
-/// What a probe begins with.
+/// Initial state of a probe.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// Congestion window, segments.
@@ -25,21 +24,21 @@ pub struct Start {
     pub params: Vec<(String, f64)>,
     /// Slow start, if not the algorithm's own.
     pub slow_start: Option<SlowStart>,
-    /// The connections it shares with.
+    /// The connections it is coupled with.
     pub coupling: Option<Member>,
     /// Seed of its random numbers.
     pub seed: u64,
-    /// Whether marks reduce the window less than losses.
+    /// Whether marks reduce the window less than losses (ABE, RFC 8511).
     pub abe: bool,
 }
 
 impl Start {
-    /// In congestion avoidance with a window of `cwnd` segments and a round trip of `rtt_ms`.
+    /// Congestion avoidance with a window of `cwnd` segments and an RTT of `rtt_ms`.
     pub fn avoidance(cwnd: u32, rtt_ms: u64) -> Self {
         Start { ssthresh: Some(2), ..Start::slow_start(cwnd, rtt_ms) }
     }
 
-    /// In slow start with a window of `cwnd` segments and a round trip of `rtt_ms`.
+    /// Slow start with a window of `cwnd` segments and an RTT of `rtt_ms`.
     pub fn slow_start(cwnd: u32, rtt_ms: u64) -> Self {
         Start {
             cwnd,
@@ -53,44 +52,44 @@ impl Start {
         }
     }
 
-    /// With a parameter set.
+    /// The same with a parameter set.
     pub fn with(mut self, name: &str, value: f64) -> Self {
         self.params.push((name.to_owned(), value));
         self
     }
 }
 
-/// An algorithm and the little of a connection that it sees.
+/// An algorithm and the state of a connection that it sees.
 pub struct Probe {
     /// The algorithm.
     pub cc: Box<dyn CongestionControl>,
     /// Time of the next event.
     pub now: Time,
-    /// Round-trip time of the acknowledgements to come.
+    /// Round-trip time of the next acknowledgements.
     pub rtt: Duration,
-    /// Smallest round-trip time so far.
+    /// Minimum round-trip time so far.
     pub min_rtt: Duration,
     /// First unacknowledged byte.
     pub snd_una: u64,
-    /// What the sender is doing about loss.
+    /// State of loss recovery.
     pub phase: Phase,
     /// Bytes marked lost so far.
     pub lost: u64,
-    /// Delay of the acknowledged data on its way, milliseconds.
+    /// One-way delay of the acknowledged data, milliseconds.
     pub one_way_delay_ms: Option<u32>,
-    /// Share of the acknowledged bytes that carries a congestion mark.
+    /// Fraction of the acknowledged bytes that is marked.
     pub marked: f64,
-    /// Rate at which the path delivers, bytes a second; none for the window over the round trip.
+    /// Delivery rate of the path, bytes per second; none for the window per RTT.
     pub delivery_rate: Option<f64>,
-    /// Whether the stack lets the window grow where the phase does.
+    /// Whether the stack allows the window to grow, if the phase does.
     pub may_grow: bool,
 }
 
 impl Probe {
-    /// An algorithm by its name, in a variant.
+    /// A probe of an algorithm by name and variant.
     ///
     /// # Panics
-    /// If there is no such algorithm, variant or parameter: a probe is made by code that knows.
+    /// If there is no such algorithm, variant or parameter.
     pub fn new(name: &str, variant: Variant, start: &Start) -> Self {
         let selection = Selection {
             name: name.to_owned(),
@@ -112,7 +111,7 @@ impl Probe {
         }
     }
 
-    /// A probe of an algorithm that was made already.
+    /// A probe of an existing algorithm.
     pub fn of(cc: Box<dyn CongestionControl>, rtt: Duration) -> Self {
         Probe {
             cc,
@@ -134,7 +133,7 @@ impl Probe {
         self.cc.cwnd() / u64::from(MSS)
     }
 
-    /// The same as a real number.
+    /// Congestion window in segments, as a real number.
     pub fn window(&self) -> f64 {
         self.cwnd() as f64
     }
@@ -145,7 +144,7 @@ impl Probe {
         (ssthresh != u64::MAX).then_some(ssthresh / u64::from(MSS))
     }
 
-    /// What the algorithm is shown of the connection.
+    /// State of the connection for the algorithm.
     pub fn flow(&self) -> Flow {
         let pipe = self.cc.cwnd();
         Flow {
@@ -165,18 +164,18 @@ impl Probe {
         }
     }
 
-    /// An acknowledgement of `segments`, its share of a round trip after the last one.
+    /// Acknowledge `segments`, spaced evenly over the round trip.
     pub fn ack(&mut self, segments: u32) -> &mut Self {
         let window = self.cwnd().max(1);
         let share = Duration::from_nanos(self.rtt.as_nanos() * u64::from(segments) / window);
-        // No faster than the path delivers.
+        // At most the delivery rate.
         let rate = self.delivery_rate.unwrap_or(f64::INFINITY).max(1.0);
         let serialised = Duration::from_nanos((bytes(segments) as f64 / rate * 1e9) as u64);
         self.now = self.now + share.max(serialised);
         self.ack_now(segments)
     }
 
-    /// An acknowledgement of `segments` at the present moment.
+    /// Acknowledge `segments` without advancing time.
     pub fn ack_now(&mut self, segments: u32) -> &mut Self {
         let acked = bytes(segments);
         self.min_rtt = self.min_rtt.min(self.rtt);
@@ -221,7 +220,7 @@ impl Probe {
         self
     }
 
-    /// So many acknowledgements of `segments`.
+    /// Process `count` acknowledgements of `segments` each.
     pub fn acks(&mut self, count: u32, segments: u32) -> &mut Self {
         for _ in 0..count {
             self.ack(segments);
@@ -229,12 +228,12 @@ impl Probe {
         self
     }
 
-    /// The acknowledgements of one window, one for each segment.
+    /// Acknowledge one window, segment by segment.
     pub fn round(&mut self) -> &mut Self {
         self.acks(self.cwnd().max(1) as u32, 1)
     }
 
-    /// Several rounds.
+    /// Acknowledge `count` windows.
     pub fn rounds(&mut self, count: u32) -> &mut Self {
         for _ in 0..count {
             self.round();
@@ -242,7 +241,7 @@ impl Probe {
         self
     }
 
-    /// A reduction begins.
+    /// Begin a congestion episode.
     pub fn congestion(&mut self, signal: Signal) -> &mut Self {
         let flow = self.flow();
         self.cc.on_congestion(signal, &flow);
@@ -250,7 +249,7 @@ impl Probe {
         self
     }
 
-    /// The reduction is over, the window at the threshold or where the algorithm holds it.
+    /// End the episode, with the window at the threshold or where the algorithm holds it.
     pub fn recover(&mut self) -> &mut Self {
         self.phase = Phase::Open;
         let flow = self.flow();
@@ -259,13 +258,13 @@ impl Probe {
         self
     }
 
-    /// One segment is lost and recovered.
+    /// Lose and recover one segment.
     pub fn loss(&mut self) -> &mut Self {
         self.lost += u64::from(MSS);
         self.congestion(Signal::Loss).recover()
     }
 
-    /// The retransmission timer expires for the first time, and what was outstanding is recovered.
+    /// Let the retransmission timer expire once and recover the outstanding data.
     pub fn rto(&mut self) -> &mut Self {
         self.lost += self.cc.cwnd();
         let flow = self.flow();

@@ -1,4 +1,4 @@
-//! The one list of algorithms: their names, sources, variants and parameters.
+//! The list of algorithms: their names, sources, variants and parameters.
 
 use fairway_units::random::Stream;
 
@@ -15,8 +15,8 @@ pub enum Variant {
     Linux2_6_22,
     /// The model in ns-3.29.
     Ns3_29,
-    /// ns-2's own TCP agents, such as Agent/TCP/Sack1 of ns-2.35: what they have, and the patches
-    /// of their time as far as they can be established.
+    /// ns-2's own TCP agents, such as Agent/TCP/Sack1 of ns-2.35, and patches of the time as far as
+    /// they can be established.
     Ns2,
 }
 
@@ -36,7 +36,7 @@ impl Variant {
         }
     }
 
-    /// The variant of that name.
+    /// The variant of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.name() == name)
     }
@@ -47,15 +47,15 @@ impl Variant {
 pub enum Family {
     /// Tahoe, Reno and their high-speed successors.
     Classic,
-    /// For wireless and other paths on which loss or delay do not mean congestion alone.
+    /// For wireless and other paths on which loss or delay has causes besides congestion.
     Wireless,
-    /// Delay, alone or beside loss.
+    /// Based on delay, with or without loss.
     Delay,
-    /// A model of the path, or a rate that is tried out.
+    /// Based on a model of the path, or on rate trials.
     Model,
-    /// Congestion marks.
+    /// Based on congestion marks.
     Ecn,
-    /// Several connections that share, or one that acts as several.
+    /// Coupled connections, or one that acts as several.
     Aggregate,
 }
 
@@ -78,9 +78,9 @@ impl Family {
 pub struct Param {
     /// Name in experiment files.
     pub name: &'static str,
-    /// What it means, with its unit.
+    /// Meaning, with its unit.
     pub meaning: &'static str,
-    /// Default, but for the variants in `except`.
+    /// Default, except for the variants in `except`.
     default: f64,
     except: &'static [(Variant, f64)],
     /// Smallest value allowed.
@@ -89,12 +89,12 @@ pub struct Param {
     pub max: f64,
     /// Whether it must be a whole number; a switch is 0 or 1.
     pub whole: bool,
-    /// The variants that have it, if not all of the algorithm's.
+    /// Variants that have it, if not all.
     only: Option<&'static [Variant]>,
 }
 
 impl Param {
-    /// A real number from `min` to `max`, in every variant of the algorithm.
+    /// A real number from `min` to `max`, in every variant.
     pub const fn new(
         name: &'static str,
         meaning: &'static str,
@@ -105,7 +105,7 @@ impl Param {
         Param { name, meaning, default, except: &[], min, max, whole: false, only: None }
     }
 
-    /// On or off, written 1 or 0; `meaning` begins with "whether".
+    /// A switch, written 1 or 0; `meaning` begins with "whether".
     pub const fn switch(name: &'static str, meaning: &'static str, on: bool) -> Self {
         Param::new(name, meaning, if on { 1.0 } else { 0.0 }, 0.0, 1.0).whole()
     }
@@ -115,12 +115,12 @@ impl Param {
         Param { whole: true, ..self }
     }
 
-    /// Other defaults in some variants.
+    /// Set other defaults in some variants.
     pub const fn except(self, except: &'static [(Variant, f64)]) -> Self {
         Param { except, ..self }
     }
 
-    /// In these variants only.
+    /// Restrict to these variants.
     pub const fn only(self, variants: &'static [Variant]) -> Self {
         Param { only: Some(variants), ..self }
     }
@@ -143,31 +143,31 @@ impl Param {
     }
 }
 
-/// A sum worked out by hand from the source of an algorithm, which its code has to give too.
+/// A worked example from the source of an algorithm, which its code must reproduce.
 #[derive(Clone, Copy)]
 pub struct Vector {
-    /// What is given, what is asked for, and the sum: "W = 200, a round: 200 · 0.01 = 2".
+    /// Given values, quantity and calculation: "W = 200, a round: 200 · 0.01 = 2".
     pub sum: &'static str,
     /// The value by hand.
     pub expected: f64,
-    /// Largest difference allowed.
+    /// Greatest difference allowed.
     pub tolerance: f64,
-    /// What the algorithm's code gives.
+    /// The value from the algorithm's code.
     pub computed: fn() -> f64,
 }
 
 impl Vector {
-    /// A value that has to come out to within a billionth.
+    /// An example with a tolerance of 10⁻⁹.
     pub const fn new(sum: &'static str, expected: f64, computed: fn() -> f64) -> Self {
         Vector { sum, expected, tolerance: 1e-9, computed }
     }
 
-    /// A value written with as many digits as `tolerance` allows.
+    /// The same with another tolerance.
     pub const fn within(self, tolerance: f64) -> Self {
         Vector { tolerance, ..self }
     }
 
-    /// Whether the code gives the value by hand.
+    /// Whether the code gives the expected value.
     pub fn holds(&self) -> bool {
         ((self.computed)() - self.expected).abs() <= self.tolerance
     }
@@ -178,40 +178,40 @@ impl Vector {
 pub struct Algorithm {
     /// Name in experiment files.
     pub name: &'static str,
-    /// The name people write in prose.
+    /// Name in prose.
     pub title: &'static str,
     /// One sentence: what it does.
     pub summary: &'static str,
     /// Family.
     pub family: Family,
-    /// What it takes as signs of congestion, in a few words: "loss + delay".
+    /// Congestion signals, such as "loss + delay".
     pub signal: &'static str,
     /// Year of publication.
     pub year: u16,
-    /// Where it was published.
+    /// Publication.
     pub source: &'static str,
-    /// The variants it exists in; the first is the default without a stack preset.
+    /// Variants; the first is the default without a stack preset.
     pub variants: &'static [Variant],
     /// Its parameters.
     pub params: &'static [Param],
-    /// Sums by hand, at least four.
+    /// Worked examples, at least four.
     pub vectors: &'static [Vector],
-    /// Builds one.
+    /// Constructor.
     pub build: fn(Variant, &Params, &Init) -> Box<dyn CongestionControl>,
 }
 
-/// What an experiment says about a flow's algorithm.
+/// Algorithm of a flow as given in an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     /// Name of the algorithm.
     pub name: String,
-    /// Variant, or none for the stack preset's choice.
+    /// Variant, or none for that of the stack preset.
     pub variant: Option<Variant>,
     /// Parameters that differ from the variant's defaults.
     pub params: Vec<(String, f64)>,
 }
 
-/// What a connection tells its algorithm at the start.
+/// Initial values of a connection for its algorithm.
 #[derive(Clone, Debug)]
 pub struct Init {
     /// Sender maximum segment size in bytes.
@@ -222,19 +222,17 @@ pub struct Init {
     pub initial_ssthresh: Option<u64>,
     /// Slow start; none for the variant's own.
     pub slow_start: Option<SlowStart>,
-    /// Seed of the connection's algorithm, for those that draw random numbers: see
-    /// [`Init::random`].
+    /// Seed of the algorithm's random numbers: see [`Init::random`].
     pub seed: u64,
-    /// The connections that share their windows, if the algorithm couples connections and this
-    /// one is not alone.
+    /// The coupled connections, if the algorithm couples them and this one is not alone.
     pub coupling: Option<Member>,
-    /// Whether a congestion mark reduces the window less than a loss does (ABE, RFC 8511), by an
-    /// algorithm that says how much less ([`crate::Rule::beta_ecn`]).
+    /// Whether a congestion mark reduces the window less than a loss (ABE, RFC 8511), if the
+    /// algorithm has a factor for it ([`crate::Rule::beta_ecn`]).
     pub abe: bool,
 }
 
 impl Init {
-    /// An algorithm's random numbers. `what` tells streams of one connection apart.
+    /// A random stream of the algorithm; `what` names it within the connection.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, what)
     }
@@ -250,7 +248,7 @@ impl Params {
     /// The value of parameter `name`.
     ///
     /// # Panics
-    /// If the algorithm does not list that parameter: an error in its file, found by its first test.
+    /// If the algorithm does not list that parameter.
     pub fn get(&self, name: &str) -> f64 {
         match self.values.iter().find(|(n, _)| *n == name) {
             Some((_, value)) => *value,
@@ -258,20 +256,20 @@ impl Params {
         }
     }
 
-    /// The value of switch `name`: whether it is on.
+    /// Whether the switch `name` is on.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.get(name) != 0.0
     }
 
-    /// The value of `name` as the whole number of 1/`scale` nearest to it, which is how Linux
-    /// keeps fractions.
+    /// The value of `name` in units of 1/`scale`, rounded to the nearest, as Linux stores
+    /// fractions.
     pub(crate) fn scaled(&self, name: &str, scale: u32) -> u64 {
         // Ranges keep every parameter non-negative and small.
         (self.get(name) * f64::from(scale)).round() as u64
     }
 }
 
-/// Why an algorithm could not be made.
+/// Why an algorithm could not be created.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum CcError {
     /// No such algorithm.
@@ -318,7 +316,7 @@ pub enum CcError {
         /// Largest value allowed.
         max: f64,
     },
-    /// An algorithm from elsewhere cannot be made.
+    /// A foreign algorithm cannot be created.
     #[error("{name}: {message}")]
     Foreign {
         /// The algorithm.
@@ -326,7 +324,7 @@ pub enum CcError {
         /// Why not.
         message: String,
     },
-    /// A parameter that has to be a whole number is not.
+    /// A parameter that must be a whole number is not.
     #[error("{name}.{param}: {value} is not a whole number")]
     NotWhole {
         /// The algorithm.
@@ -344,8 +342,8 @@ pub fn algorithms() -> &'static [Algorithm] {
 }
 
 impl Algorithm {
-    /// Makes one as `selection` asks; `preferred` is the variant taken where the selection names
-    /// none and the algorithm has it.
+    /// Create the algorithm of `selection`. If that names no variant, `preferred` is used if the
+    /// algorithm has it.
     ///
     /// # Errors
     /// [`CcError`] if the variant or a parameter does not exist, or a value is out of range.
@@ -360,7 +358,7 @@ impl Algorithm {
         Ok((self.build)(variant, &params, init))
     }
 
-    /// The variant that [`make`](Self::make) takes.
+    /// The variant that [`make`](Self::make) uses.
     ///
     /// # Errors
     /// [`CcError::UnknownVariant`] if the selection names one that does not exist.
@@ -399,7 +397,7 @@ impl Algorithm {
 /// The default of a parameter in a variant of an algorithm.
 ///
 /// # Panics
-/// If there is no such parameter: while compiling, if it makes a constant.
+/// If there is no such parameter; at compile time in a constant.
 pub const fn default_of(algorithm: &str, variant: Variant, param: &str) -> f64 {
     let (all, mut i) = (crate::algorithms::ALL, 0);
     while i < all.len() {
@@ -424,8 +422,8 @@ const fn is_same(one: &str, other: &str) -> bool {
     i == one.len() && i == other.len()
 }
 
-/// Makes the algorithm that `selection` names; `preferred` is the variant of the stack's preset,
-/// taken where the selection names none and the algorithm has it.
+/// Create the algorithm of `selection`. If that names no variant, `preferred`, that of the stack's
+/// preset, is used if the algorithm has it.
 ///
 /// # Errors
 /// [`CcError`] if the name, the variant or a parameter does not exist, or a value is out of range.
@@ -460,7 +458,7 @@ fn check_params(
             });
         };
         let param = known[index];
-        // Written so that a value that is not a number is refused too.
+        // The negation also refuses NaN.
         if !(*value >= param.min && *value <= param.max) {
             return Err(CcError::OutOfRange {
                 name: algorithm.name,

@@ -1,5 +1,5 @@
-//! Rounds counted in data, and what they say of the delay: the smallest round-trip time of a round
-//! beside the smallest of all, which stands for the path with empty queues.
+//! Rounds counted in data, and their delay: the minimum RTT of a round against that of the
+//! connection, which approximates the base RTT.
 
 use fairway_units::Duration;
 
@@ -8,14 +8,14 @@ use crate::{Ack, Flow, Phase};
 /// A round trip: it ends when data sent after its start is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Round {
-    /// Where the next byte to be sent stood when the round before this one began.
+    /// SND.NXT when the round before this one began.
     start: u64,
     end: u64,
     acknowledged: u64,
 }
 
 impl Round {
-    /// Begins anew: what has not been sent yet will end it.
+    /// Begin anew: data not yet sent will end the round.
     pub(crate) fn restart(&mut self, flow: &Flow) {
         self.end = flow.snd_nxt;
     }
@@ -31,43 +31,42 @@ impl Round {
         ends
     }
 
-    /// Bytes sent in one round and acknowledged in the next, the one that ended last.
+    /// Bytes acknowledged in the last round, which were sent in the one before.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 }
 
-/// What a round measured.
+/// Delay of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Delay {
-    /// Smallest round-trip time of the connection.
+    /// Minimum RTT of the connection.
     pub(crate) base: Duration,
-    /// Smallest round-trip time of the round.
+    /// Minimum RTT of the round.
     pub(crate) rtt: Duration,
 }
 
 impl Delay {
-    /// Segments of `window` that wait in queues: W·(rtt − base)/rtt.
+    /// Segments of `window` in queues: W·(rtt − base)/rtt.
     pub(crate) fn backlog(self, window: f64) -> f64 {
         let rtt_s = self.rtt.as_secs_f64();
         if rtt_s > 0.0 { window * self.queueing().as_secs_f64() / rtt_s } else { 0.0 }
     }
 
-    /// Time spent in queues.
+    /// Queueing delay.
     pub(crate) fn queueing(self) -> Duration {
         self.rtt - self.base
     }
 
-    /// Base and round trip in whole microseconds as Linux keeps them, one more than measured so
-    /// that they can be divided by (Linux 6.1 `tcp_vegas.c`, `tcp_vegas_pkts_acked`).
+    /// Base and RTT in whole microseconds, plus one to allow division, as in Linux 6.1
+    /// (`tcp_vegas.c`, `tcp_vegas_pkts_acked`).
     pub(crate) fn micros(self) -> (u64, u64) {
         (self.base.as_micros() + 1, self.rtt.as_micros() + 1)
     }
 }
 
-/// Rounds and their delays, followed as Linux's Vegas does, which its YeAH and Compound share
-/// (`tcp_vegas.c`): a round begins anew when the sender returns to [`Phase::Open`]
-/// (`tcp_vegas_state`, which hears of changes alone).
+/// Rounds and their delays as in Linux's Vegas, YeAH and Compound (`tcp_vegas.c`): a round begins
+/// anew when the sender returns to [`Phase::Open`] (`tcp_vegas_state`, called only on changes).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DelayRound {
     round: Round,
@@ -79,8 +78,8 @@ pub(crate) struct DelayRound {
 }
 
 impl DelayRound {
-    /// Samples with which Linux trusts a round: with two or fewer all may be of delayed
-    /// acknowledgements (`tcp_vegas_cong_avoid`).
+    /// Samples that Linux requires of a round, as fewer may all be of delayed acknowledgements
+    /// (`tcp_vegas_cong_avoid`).
     pub(crate) const ENOUGH: u32 = 3;
 
     pub(crate) fn new() -> Self {
@@ -94,7 +93,7 @@ impl DelayRound {
         }
     }
 
-    /// Every acknowledgement, before [`DelayRound::ends`] is asked.
+    /// Process an acknowledgement, before [`DelayRound::ends`].
     pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         if let Some(rtt) = ack.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
@@ -108,7 +107,7 @@ impl DelayRound {
         }
     }
 
-    /// An episode of congestion is over, or sending resumes: what was measured is of the past.
+    /// Discard samples: a congestion episode ended or sending resumed.
     pub(crate) fn restart(&mut self, flow: &Flow) {
         self.phase = flow.phase;
         self.is_open = true;
@@ -116,26 +115,26 @@ impl DelayRound {
         self.clear();
     }
 
-    /// An episode of congestion is over, if something else is not wrong by now.
+    /// A congestion episode ended, unless another phase follows it.
     pub(crate) fn on_recovered(&mut self, flow: &Flow) {
         self.restart(flow);
         self.is_open = flow.phase == Phase::Open;
     }
 
-    /// Sending resumes after a pause, in which the path may have changed
-    /// (`tcp_vegas_cwnd_event`), whatever is wrong.
+    /// Sending resumes after an idle period, in which the path may have changed
+    /// (`tcp_vegas_cwnd_event`), in any phase.
     pub(crate) fn on_idle(&mut self, flow: &Flow) {
         self.base = None;
         self.restart(flow);
     }
 
-    /// Whether nothing is wrong, so that delays mean queues.
+    /// Whether the phase is open, so that delay indicates queueing.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether this acknowledgement ends the round. If so, the next one begins with it; what the
-    /// round measured has to be taken.
+    /// Whether this acknowledgement ends the round. If so, the next one begins, and the caller must
+    /// [`take`](Self::take) the samples.
     pub(crate) fn ends(&mut self, flow: &Flow) -> bool {
         self.round.ends(flow)
     }
@@ -145,7 +144,7 @@ impl DelayRound {
         self.round.acknowledged()
     }
 
-    /// What has been measured since this was last asked, if it was `enough` samples.
+    /// The delay measured since the last call, if there were at least `enough` samples.
     pub(crate) fn take(&mut self, enough: u32) -> Option<Delay> {
         let is_enough = self.samples >= enough;
         let delay = self.base.zip(self.rtt).map(|(base, rtt)| Delay { base, rtt });
@@ -171,8 +170,8 @@ mod tests {
 
     #[test]
     fn a_round_ends_when_data_sent_in_it_is_acknowledged() {
-        // The first acknowledgement ends the round of the handshake. 9 segments are out then, up
-        // to the 10th; the 11th is sent in the new round.
+        // The first acknowledgement ends the round of the handshake. 9 segments are then in flight,
+        // up to the 10th; the 11th is sent in the new round.
         let mut round = Round::default();
         assert!(round.ends(&at(1, 10)));
         assert!(!round.ends(&at(2, 11)));
@@ -180,12 +179,12 @@ mod tests {
         assert!(round.ends(&at(11, 20)));
         assert!(!round.ends(&at(20, 29)));
         assert!(round.ends(&at(21, 30)));
-        // What was sent from the 11th on to the 20th.
+        // Segments 11 to 20.
         assert_eq!(round.acknowledged(), 10 * u64::from(MSS));
     }
 
     #[test]
-    fn the_smallest_of_a_round_and_of_all() {
+    fn the_minimum_of_a_round_and_of_the_connection() {
         let ms = Duration::from_millis;
         let mut rounds = DelayRound::new();
         for rtt in [120, 110, 130] {
@@ -195,7 +194,7 @@ mod tests {
         for rtt in [140, 125] {
             rounds.on_ack(&ack(1, rtt), &flow(0, 10, 100));
         }
-        // Two samples are not three, and are gone once taken.
+        // Two samples are too few, and are consumed.
         assert_eq!(rounds.take(3), None);
         assert_eq!(rounds.take(1), None);
         rounds.on_ack(&ack(1, 121), &flow(0, 10, 100));
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_and_idleness_begin_anew() {
+    fn congestion_and_idle_periods_restart_the_round() {
         let mut rounds = DelayRound::new();
         rounds.on_ack(&ack(1, 100), &at(1, 10));
         rounds.on_ack(&ack(1, 90), &Flow { phase: Phase::Recovery, ..at(2, 10) });
@@ -217,7 +216,7 @@ mod tests {
         assert_eq!(rounds.take(1), None);
         assert!(!rounds.ends(&at(12, 20)));
         assert!(rounds.ends(&at(13, 21)));
-        // The smallest of all outlives an episode of congestion but not a pause.
+        // The base RTT survives a congestion episode but not an idle period.
         rounds.on_ack(&ack(1, 100), &at(14, 21));
         assert_eq!(rounds.take(1).unwrap().queueing(), Duration::from_millis(10));
         rounds.on_idle(&at(20, 20));
@@ -227,8 +226,8 @@ mod tests {
 
     #[test]
     fn only_changes_of_the_phase_count() {
-        // A timeout: nothing is in the network, and the retransmission begins anew while the phase stays
-        // (Linux 6.1 `tcp_vegas_cwnd_event`; `tcp_vegas_state` is not asked again).
+        // A timeout: nothing is in flight, and the retransmission restarts the round while the
+        // phase stays (Linux 6.1 `tcp_vegas_cwnd_event`; `tcp_vegas_state` is not called again).
         let mut rounds = DelayRound::new();
         let loss = |una, nxt| Flow { phase: Phase::Loss, ..at(una, nxt) };
         rounds.on_ack(&ack(1, 100), &loss(1, 10));
@@ -238,7 +237,7 @@ mod tests {
         assert!(rounds.is_open());
         rounds.on_ack(&ack(1, 100), &Flow { phase: Phase::Recovery, ..at(3, 10) });
         assert!(!rounds.is_open());
-        // The end of an episode is another's beginning.
+        // The end of one episode begins another.
         rounds.on_recovered(&Flow { phase: Phase::Disorder, ..at(4, 12) });
         assert!(!rounds.is_open());
         rounds.on_recovered(&at(4, 12));
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_at_all_is_no_queue() {
+    fn an_rtt_of_zero_is_no_queue() {
         let delay = Delay { base: Duration::ZERO, rtt: Duration::ZERO };
         assert!(delay.backlog(100.0).abs() < 1e-12);
         assert_eq!(delay.micros(), (1, 1));

@@ -1,17 +1,17 @@
-//! CDG's shadow window: the window as it would be if only losses reduced it (Hayes and Armitage, IFIP
-//! Networking 2011), so that backing off before others do costs no share at the next loss.
+//! CDG's shadow window: the window as it would be if only losses reduced it (Hayes and Armitage,
+//! IFIP Networking 2011), so that delay back-offs cost no throughput at the next loss.
 
 /// The shadow window of a window W, in segments.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Shadow {
-    /// None before the first acknowledgement, when it is W; 0 while there is none to grow.
+    /// None before the first acknowledgement, when it equals W; 0 while it does not grow.
     pub(crate) window: Option<u32>,
-    /// W when it was last looked at; none after a reduction.
+    /// W at the last update; none after a reduction.
     pub(crate) seen: Option<u32>,
 }
 
 impl Shadow {
-    /// Grows by what W has grown since it was last looked at.
+    /// Grow by the growth of W since the last update.
     pub(crate) fn follow(&mut self, cwnd: u32) {
         let shadow = self.window.unwrap_or(cwnd);
         let growth = self.seen.map_or(0, |seen| cwnd.saturating_sub(seen));
@@ -19,7 +19,7 @@ impl Shadow {
         self.seen = Some(cwnd);
     }
 
-    /// W is being set: what it differs by is no growth.
+    /// W is set otherwise: the difference is not growth.
     pub(crate) fn look_away(&mut self) {
         self.seen = None;
     }
@@ -29,7 +29,7 @@ impl Shadow {
         self.window.unwrap_or(cwnd)
     }
 
-    /// At least W.
+    /// Raise it to at least W.
     pub(crate) fn raise_to(&mut self, cwnd: u32) {
         self.window = Some(self.get(cwnd).max(cwnd));
     }

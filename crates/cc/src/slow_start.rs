@@ -1,12 +1,12 @@
-//! Slow starts, chosen apart from the algorithm.
+//! Slow-start variants, chosen independently of the algorithm.
 
 use crate::{Ack, Flow, HyStart, HyStartPlusPlus, Variant, Window};
 
 /// How the window grows below the slow-start threshold.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SlowStart {
-    /// Linux 6.1 `tcp_slow_start`: one segment per delivered segment, stopping exactly at the
-    /// threshold and passing the rest on; active while cwnd < ssthresh.
+    /// Linux 6.1 `tcp_slow_start`: one segment per delivered segment, up to exactly the threshold,
+    /// with the rest left for congestion avoidance; active while cwnd < ssthresh.
     Standard,
     /// Linux 2.6.22 `tcp_slow_start`: one segment per acknowledgement; active while
     /// cwnd ≤ ssthresh. Above `max_ssthresh` segments, if given, growth is limited to about
@@ -15,8 +15,9 @@ pub enum SlowStart {
         /// `net.ipv4.tcp_max_ssthresh` in segments.
         max_ssthresh: Option<u32>,
     },
-    /// ns-3.29 `TcpNewReno::SlowStart`: one segment per acknowledgement, the other segments that it
-    /// acknowledges passed on once the threshold is reached; active while cwnd < ssthresh.
+    /// ns-3.29 `TcpNewReno::SlowStart`: one segment per acknowledgement, with the other segments
+    /// that it acknowledges left for congestion avoidance once the threshold is reached; active
+    /// while cwnd < ssthresh.
     Ns3,
     /// RFC 3742 section 2: one segment per acknowledgement up to `max_ssthresh`, above it one
     /// for every K acknowledgements, K = ⌊cwnd / (max_ssthresh / 2)⌋; active while
@@ -25,13 +26,13 @@ pub enum SlowStart {
         /// max_ssthresh in segments, at least 2; the RFC recommends 100.
         max_ssthresh: u32,
     },
-    /// As [`SlowStart::Standard`], left early when the delay shows that the path is full.
+    /// As [`SlowStart::Standard`], ended early when the delay shows that the path is full.
     HyStart(HyStart),
-    /// RFC 9406: slowed down when the delay rises, and left if it stays up.
+    /// RFC 9406: slowed down when the delay rises, and ended if it stays high.
     HyStartPlusPlus(HyStartPlusPlus),
 }
 
-/// Why a slow start could not be made.
+/// Why a slow start could not be created.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SlowStartError {
     /// No such slow start.
@@ -61,7 +62,7 @@ impl SlowStart {
     /// The names written in experiment files.
     pub const NAMES: [&str; 6] = ["standard", "per-ack", "ns-3", "limited", "hystart", "hystart++"];
 
-    /// The slow start that belongs to a variant.
+    /// The slow start of a variant.
     pub fn of(variant: Variant) -> Self {
         match variant {
             // The agents of ns-2 have their own (`crate::ns2`).
@@ -71,8 +72,9 @@ impl SlowStart {
         }
     }
 
-    /// The slow start written `name` in experiment files, one of [`SlowStart::NAMES`].
-    /// `max_ssthresh`, in segments, belongs to "limited" (default 100) and "per-ack" (default none).
+    /// The slow start called `name` in experiment files, one of [`SlowStart::NAMES`].
+    /// `max_ssthresh`, in segments, applies to "limited" (default 100) and "per-ack" (default
+    /// none).
     ///
     /// # Errors
     /// [`SlowStartError`] if there is no such slow start, or `max_ssthresh` does not fit it.
@@ -120,7 +122,8 @@ impl SlowStart {
         }
     }
 
-    /// Grow by one acknowledgement of `acked` segments; returns those left for congestion avoidance.
+    /// Grow for one acknowledgement of `acked` segments. Returns those left for congestion
+    /// avoidance.
     pub fn grow(&mut self, window: &mut Window, acked: u32) -> u32 {
         match self {
             SlowStart::Standard | SlowStart::HyStart(_) => {
@@ -149,7 +152,7 @@ impl SlowStart {
                 let k = if window.cwnd <= *max_ssthresh {
                     1
                 } else {
-                    // K of the RFC; 2·cwnd so that an odd max_ssthresh is halved exactly.
+                    // K of the RFC, with 2·cwnd so that an odd max_ssthresh is halved exactly.
                     u64::from(window.cwnd) * 2 / u64::from(*max_ssthresh)
                 };
                 window.credit += 1;
@@ -162,7 +165,7 @@ impl SlowStart {
         }
     }
 
-    /// Every acknowledgement, before growth: delay-based exits look at it.
+    /// Process an acknowledgement before growth, for delay-based exits.
     pub fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         match self {
             SlowStart::HyStart(hystart) => hystart.on_sample(window, ack, flow),
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_stops_at_the_threshold_and_passes_the_rest_on() {
+    fn standard_stops_at_the_threshold_and_leaves_the_rest() {
         // 10 + 5 would be 15; the threshold is 12: two are used, three are left.
         let mut w = window(10, 12);
         assert_eq!(SlowStart::Standard.grow(&mut w, 5), 3);
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn ns3_grows_by_one_and_passes_the_rest_on_at_the_threshold_only() {
+    fn ns3_grows_by_one_and_leaves_the_rest_only_at_the_threshold() {
         // ns-3.29 `TcpNewReno::IncreaseWindow`: 10 + 1, then 11 + 1 = 12 and four are left.
         let mut w = window(10, 12);
         assert_eq!(SlowStart::Ns3.grow(&mut w, 5), 0);
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn per_ack_above_max_ssthresh_adds_half_of_it_over_the_window() {
-        // 50 of credit per acknowledgement against a window of 200: the fourth makes 200.
+        // A credit of 50 per acknowledgement against a window of 200: reached by the fourth.
         let mut slow_start = SlowStart::PerAck { max_ssthresh: Some(100) };
         let mut w = window(200, u32::MAX);
         for expected in [200, 200, 200, 201] {
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn limited_takes_k_acknowledgements_a_segment() {
+    fn limited_needs_k_acknowledgements_per_segment() {
         // max_ssthresh 100, half of it 50: 100 is not above it; 101/50 = 2.02, 149/50 = 2.98,
         // 150/50 = 3, 1000/50 = 20.
         for (cwnd, k) in [(2, 1), (100, 1), (101, 2), (149, 2), (150, 3), (1000, 20)] {
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn limited_adds_at_most_half_of_max_ssthresh_a_round() {
+    fn limited_adds_at_most_half_of_max_ssthresh_per_round() {
         // A round of 1000 acknowledgements at K = 20 (K = 21 from 1050 on): 50 segments.
         let mut slow_start = SlowStart::Limited { max_ssthresh: 100 };
         let mut w = window(1000, u32::MAX);
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_there_and_back() {
+    fn names_round_trip() {
         for name in SlowStart::NAMES {
             assert_eq!(SlowStart::from_name(name, None).unwrap().name(), name);
         }

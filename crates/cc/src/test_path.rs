@@ -1,4 +1,4 @@
-//! A path for tests: one bottleneck with a tail-drop queue, and a sender that keeps to the window
+//! A path for tests: one bottleneck with a tail-drop queue, and a sender that follows the window
 //! and the pacing rate and takes rate samples (draft-ietf-ccwg-bbr section 4.1).
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use fairway_units::{Duration, Time};
 use crate::probe::MSS;
 use crate::{Ack, CongestionControl, Flow, Init, Phase, RateSample, Selection, Signal, create};
 
-/// Segments sent later that must arrive before a missing one is lost.
+/// Later segments that must arrive before a missing one is marked lost.
 const REORDERING: u64 = 3;
 
 struct Sent {
@@ -21,19 +21,19 @@ struct Sent {
     in_flight: u64,
     prior_lost: u64,
     app_limited: bool,
-    /// When it is acknowledged; none if it was dropped.
+    /// When it is acknowledged; none if dropped.
     acknowledged: Option<Time>,
 }
 
-/// The sender and its path. Times are counted from the start.
+/// The sender and its path. Times are since the start.
 pub(crate) struct TestPath {
     pub(crate) cc: Box<dyn CongestionControl>,
-    /// Bytes a second of the bottleneck.
+    /// Bottleneck rate, bytes per second.
     pub(crate) rate: f64,
     pub(crate) base: Duration,
-    /// Of the queue, segments.
+    /// Queue limit, segments.
     pub(crate) limit: u64,
-    /// Share of segments lost on the way at random.
+    /// Probability of random loss.
     pub(crate) loss: f64,
     random: Stream,
     pub(crate) now: Time,
@@ -55,18 +55,18 @@ pub(crate) struct TestPath {
 }
 
 impl TestPath {
-    /// Algorithm `name` over `megabits` a second with a round trip of `rtt_ms` and a queue of
-    /// `limit` segments.
+    /// Algorithm `name` at `megabits` per second with an RTT of `rtt_ms` and a queue of `limit`
+    /// segments.
     pub(crate) fn new(name: &str, megabits: f64, rtt_ms: f64, limit: u64) -> Self {
         TestPath::seeded(name, 1, megabits, rtt_ms, limit)
     }
 
-    /// The same with other random numbers.
+    /// The same with another seed.
     pub(crate) fn seeded(name: &str, seed: u64, megabits: f64, rtt_ms: f64, limit: u64) -> Self {
         TestPath::with(name, &[], seed, (megabits, rtt_ms, limit))
     }
 
-    /// The same with parameters, on a path of rate, round trip and queue.
+    /// The same with parameters, on a path of rate, RTT and queue limit.
     pub(crate) fn with(
         name: &str,
         params: &[(&str, f64)],
@@ -117,12 +117,12 @@ impl TestPath {
         self.cc.cwnd() / u64::from(MSS)
     }
 
-    /// Pacing rate over the bottleneck's.
+    /// Ratio of the pacing rate to the bottleneck rate.
     pub(crate) fn pacing_share(&self) -> f64 {
         self.cc.pacing_rate().map_or(0.0, |rate| rate.as_bps() as f64 / 8.0 / self.rate)
     }
 
-    /// Runs until `millis`, showing `look` the state after each acknowledgement.
+    /// Run until `millis`, calling `look` after each acknowledgement.
     pub(crate) fn run(&mut self, millis: u64, mut look: impl FnMut(&Self)) {
         let end = Time::from_nanos(millis * 1_000_000);
         while self.now < end {
@@ -174,7 +174,7 @@ impl TestPath {
         let is_lost = self.random.unit() < self.loss;
         let acknowledged = (queued <= self.limit && !is_lost).then(|| {
             self.busy_until_ns = self.busy_until_ns.max(now_ns) + f64::from(MSS) / self.rate * 1e9;
-            // Up to 10 µs of noise, so that no two round trips are the same.
+            // Up to 10 µs of noise, so that RTTs differ.
             let noise = Duration::from_nanos(self.sent_count * 7_919 % 97 * 100);
             Time::from_nanos(self.busy_until_ns as u64) + self.base + noise
         });
@@ -252,7 +252,7 @@ impl TestPath {
         }
     }
 
-    /// Nothing is under way and nothing may be sent.
+    /// Time out: nothing is in flight and nothing may be sent.
     fn time_out(&mut self) {
         self.now = self.now + Duration::from_secs(1);
         self.lost += self.in_flight;
@@ -264,7 +264,7 @@ impl TestPath {
     }
 }
 
-/// The mean of what `value` gives from `from_ms` to `to_ms`, after each acknowledgement.
+/// Mean of `value` after each acknowledgement from `from_ms` to `to_ms`.
 pub(crate) fn mean(
     path: &mut TestPath,
     from_ms: u64,

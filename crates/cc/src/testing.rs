@@ -1,4 +1,4 @@
-//! What the unit tests of this crate share.
+//! Helpers of this crate's unit tests.
 
 use fairway_units::{Duration, Time};
 
@@ -7,7 +7,7 @@ use crate::{Ack, Flow, Phase};
 /// Segment size of the tests, bytes.
 pub(crate) const MSS: u32 = 1448;
 
-/// A flow at `now` about which nothing else is known.
+/// A flow at `now`, everything else default.
 pub(crate) fn flow_at(now: Time) -> Flow {
     Flow {
         now,
@@ -26,7 +26,7 @@ pub(crate) fn flow_at(now: Time) -> Flow {
     }
 }
 
-/// A flow at `millis` with `segments` unacknowledged and a smoothed round trip of `rtt_ms`.
+/// A flow at `millis` with `segments` unacknowledged and a smoothed RTT of `rtt_ms`.
 pub(crate) fn flow(millis: u64, segments: u32, rtt_ms: u64) -> Flow {
     let mut flow = flow_at(Time::from_nanos(millis * 1_000_000));
     flow.pipe = u64::from(segments) * u64::from(MSS);
@@ -37,7 +37,7 @@ pub(crate) fn flow(millis: u64, segments: u32, rtt_ms: u64) -> Flow {
     flow
 }
 
-/// An acknowledgement of `segments` that took `rtt_ms` and lets the window grow.
+/// An acknowledgement of `segments` with an RTT of `rtt_ms` that may grow the window.
 pub(crate) fn ack(segments: u64, rtt_ms: u64) -> Ack {
     Ack {
         acked: segments * u64::from(MSS),

@@ -1,13 +1,13 @@
-//! The window in segments, and the wrapper that turns a growth-and-back-off rule into an algorithm.
+//! The window in segments, and the wrapper that makes an algorithm of a growth and back-off rule.
 
 use fairway_units::Duration;
 
 use crate::{Ack, CongestionControl, Flow, Init, Needs, Phase, Signal, SlowStart};
 
-/// Smallest congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
+/// Least congestion window and threshold after a reduction, in segments (RFC 5681 equation 4).
 pub const MIN_SSTHRESH_SEGMENTS: u32 = 2;
 
-/// The state every window rule shares, counted in segments as Linux counts it.
+/// State shared by all window rules, in segments as in Linux.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Congestion window, whole segments.
@@ -16,7 +16,7 @@ pub struct Window {
     pub ssthresh: u32,
     /// Segments (or acknowledgements) counted towards the next increase (Linux `snd_cwnd_cnt`).
     pub credit: u32,
-    /// Part of a segment that rules with real-valued growth carry, 0 to 1.
+    /// Fraction of a segment, 0 to 1, of rules with real-valued growth.
     pub fraction: f64,
 }
 
@@ -31,8 +31,8 @@ impl Window {
         f64::from(self.cwnd) + self.fraction
     }
 
-    /// One segment more for every `divisor` segments acknowledged, remainders kept
-    /// (Linux 6.1 `net/ipv4/tcp_cong.c`, `tcp_cong_avoid_ai`).
+    /// Grow by one segment per `divisor` segments acknowledged, carrying the remainder (Linux 6.1
+    /// `net/ipv4/tcp_cong.c`, `tcp_cong_avoid_ai`).
     pub fn additive_increase(&mut self, divisor: u32, acked: u32) {
         if self.credit >= divisor {
             self.credit = 0;
@@ -45,9 +45,8 @@ impl Window {
         }
     }
 
-    /// One segment more after `divisor` acknowledgements have been counted, the one that finds
-    /// the counter full not counting itself (Linux 2.6.22, every module's own counter).
-    /// Returns whether the window grew.
+    /// Grow by one segment after `divisor` acknowledgements; the one that finds the counter full is
+    /// not counted (Linux 2.6.22, in each module). Returns whether the window grew.
     pub fn count_ack(&mut self, divisor: u32) -> bool {
         if self.credit >= divisor {
             self.cwnd = self.cwnd.saturating_add(1);
@@ -72,8 +71,8 @@ impl Window {
         self.fraction = 0.0;
     }
 
-    /// Linux 6.1 `tcp_cwnd_restart`: half the window for each timeout's time of idleness, no lower
-    /// than `floor` segments, and the threshold kept at three quarters.
+    /// Linux 6.1 `tcp_cwnd_restart`: halve the window for each RTO of idle time, down to `floor`
+    /// segments, and set the threshold to at least three quarters of the window.
     pub(crate) fn restart_after_idle(&mut self, idle: Duration, rto: Duration, floor: u32) {
         let floor = floor.min(self.cwnd);
         self.ssthresh = self.ssthresh.max((self.cwnd / 2) + (self.cwnd / 4));
@@ -87,11 +86,11 @@ impl Window {
     }
 }
 
-/// How a window grows in congestion avoidance and what it backs off to: all that a loss- or
-/// delay-based algorithm has to say. Windows are in segments.
+/// Growth in congestion avoidance and back-off of a loss- or delay-based algorithm. Windows are in
+/// segments.
 pub trait Rule: Send {
-    /// Whether segments that slow start leaves over, having reached the threshold, count towards
-    /// growth on the same acknowledgement.
+    /// Whether segments left over by slow start at the threshold count towards growth on the same
+    /// acknowledgement.
     const TAKES_REST_OF_SLOW_START: bool = true;
 
     /// See [`CongestionControl::needs`].
@@ -119,26 +118,26 @@ pub trait Rule: Send {
         true
     }
 
-    /// Grow `window` for `acked` newly delivered segments. Called in congestion avoidance only.
+    /// Grow `window` for `acked` newly delivered segments. Called only in congestion avoidance.
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow);
 
-    /// The new slow-start threshold after `signal`; the wrapper keeps it at 2 or above.
+    /// New slow-start threshold after `signal`; the wrapper bounds it below by 2.
     fn backoff(&mut self, window: &Window, signal: Signal, flow: &Flow) -> u32;
 
-    /// Factor on the flight size after a congestion mark where the stack has ABE (RFC 8511
-    /// section 4). `None` answers a mark as a loss.
+    /// Factor on FlightSize after a congestion mark if the stack has ABE (RFC 8511 section 4).
+    /// `None` treats a mark as a loss.
     fn beta_ecn(&self) -> Option<f64> {
         None
     }
 
-    /// The new slow-start threshold after a retransmission timeout, where it is another one.
+    /// New slow-start threshold after a retransmission timeout, if different.
     fn rto_backoff(&mut self, window: &Window, flow: &Flow) -> u32 {
         self.backoff(window, Signal::Loss, flow)
     }
 
-    /// Grow `window` below the threshold by a rule of the algorithm's own, and return the segments
-    /// left for congestion avoidance; none for the slow start given to the wrapper. Not called if
-    /// the connection names a slow start.
+    /// Grow `window` below the threshold by the algorithm's own slow start, and return the segments
+    /// left for congestion avoidance; `None` for the wrapper's slow start. Not called if the
+    /// connection names a slow start.
     fn slow_start(&mut self, _window: &mut Window, _acked: u32, _flow: &Flow) -> Option<u32> {
         None
     }
@@ -146,50 +145,50 @@ pub trait Rule: Send {
     /// See [`CongestionControl::on_established`].
     fn on_established(&mut self, _window: &mut Window, _flow: &Flow) {}
 
-    /// Every acknowledgement, whether the window may grow or not, before it grows.
+    /// Process an acknowledgement, even if the window may not grow, before it grows.
     fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
 
-    /// The window held during recovery by stacks that do not use proportional rate reduction.
+    /// Window during recovery in stacks without proportional rate reduction.
     fn recovery_window(&self, ssthresh: u32) -> u32 {
         ssthresh
     }
 
-    /// An episode of congestion began; the threshold has been set already.
+    /// A congestion episode began; the threshold is already set.
     fn on_congestion(&mut self, _flow: &Flow) {}
 
-    /// An episode of congestion ended; `window` is the one the stack leaves it with.
+    /// A congestion episode ended; `window` is the stack's window at its end.
     fn on_recovered(&mut self, _window: &mut Window, _flow: &Flow) {}
 
-    /// The retransmission timer expired; the threshold has been set already.
+    /// The retransmission timer expired; the threshold is already set.
     fn on_rto(&mut self, _flow: &Flow) {}
 
-    /// The window to go back to when a reduction from `prior` segments is undone. `window` is
-    /// the present one; the wrapper never lets an undo shrink it.
+    /// Window after undo of a reduction from `prior` segments; `window` is the current one, which
+    /// the wrapper never lets undo shrink.
     fn undo_window(&self, _window: &Window, prior: u32) -> u32 {
         prior
     }
 
-    /// The last reduction is being undone; `window` is back at its old size.
+    /// The last reduction was undone; `window` has its old size.
     fn on_spurious(&mut self, _window: &mut Window, _flow: &Flow) {}
 
     /// Sending resumes after `idle`.
     fn on_idle(&mut self, _idle: Duration, _flow: &Flow) {}
 
-    /// A segment is about to leave with nothing in the network, `idle` after the one before.
+    /// A segment is about to be sent with nothing in flight, `idle` after the one before.
     fn on_transmit_start(&mut self, _idle: Duration, _flow: &Flow) {}
 }
 
-/// The whole segments of a real-valued window. Products such as 0.7 · 90 fall short of the whole
-/// number they stand for by a rounding error, which must not cost a segment.
+/// Whole segments of a real-valued window. The rounding error of products such as 0.7 · 90 must not
+/// cost a segment.
 pub(crate) fn whole_segments(window: f64) -> u32 {
     (window + 1e-6) as u32
 }
 
-/// Segments of `mss` bytes in `bytes`, a short last one counted whole.
+/// Segments of `mss` bytes in `bytes`, rounded up.
 pub(crate) fn segments(bytes: u64, mss: u32) -> u32 {
     let mss = u64::from(mss);
-    // Most acknowledgements are for one segment or two, and a division is the dearest step of
-    // an acknowledgement.
+    // Most acknowledgements are for one or two segments, and a division is the costliest step of
+    // processing one.
     if bytes == mss {
         1
     } else if bytes == 2 * mss {
@@ -199,28 +198,28 @@ pub(crate) fn segments(bytes: u64, mss: u32) -> u32 {
     }
 }
 
-/// FlightSize in whole segments, without what limited transmit sent beyond the window
-/// (RFC 5681 section 3.2, step 2).
+/// FlightSize in whole segments, without data sent by limited transmit beyond the window (RFC 5681
+/// section 3.2, step 2).
 pub(crate) fn flight(window: &Window, flow: &Flow) -> u32 {
     segments(flow.flight_size(), flow.mss.max(1)).min(window.cwnd)
 }
 
-/// A [`Rule`] with slow start, undo and clamping around it.
+/// A [`Rule`] with slow start, undo and window bounds.
 pub struct Windowed<R> {
     rule: R,
     window: Window,
     slow_start: SlowStart,
-    /// Whether the connection left the choice of slow start to the algorithm.
+    /// Whether the connection leaves slow start to the algorithm.
     own_slow_start: bool,
     mss: u32,
     prior: Option<Window>,
-    /// Whether marks reduce the window less than losses.
+    /// Whether marks reduce the window less than losses (ABE, RFC 8511).
     abe: bool,
 }
 
 impl<R: Rule> Windowed<R> {
-    /// An algorithm at the start of a connection; `own_slow_start` is the one its source has,
-    /// taken where the connection does not name another.
+    /// An algorithm at the start of a connection; `own_slow_start` is used unless the connection
+    /// names another.
     pub fn new(rule: R, own_slow_start: SlowStart, init: &Init) -> Self {
         let mss = init.mss.max(1);
         let whole = |bytes: u64| u32::try_from(bytes / u64::from(mss)).unwrap_or(u32::MAX).max(1);
@@ -271,7 +270,7 @@ impl<R: Rule> Windowed<R> {
         self.rule.growth(&mut self.window, acked, ack, flow);
     }
 
-    /// Growth below the threshold; returns the segments left for congestion avoidance.
+    /// Grow below the threshold. Returns the segments left for congestion avoidance.
     fn grow_in_slow_start(&mut self, acked: u32, flow: &Flow) -> u32 {
         let own = if self.own_slow_start {
             self.rule.slow_start(&mut self.window, acked, flow)
@@ -333,7 +332,7 @@ impl<R: Rule> CongestionControl for Windowed<R> {
             ssthresh = ssthresh.max(whole_segments(beta * f64::from(flight(&self.window, flow))));
         }
         self.reduce_to(ssthresh);
-        // A threshold may lie above the window; a reduction still never raises the window.
+        // The threshold may exceed the window, but a reduction never raises the window.
         let held = self.rule.recovery_window(self.window.ssthresh).min(before);
         self.window.set(held.max(1));
         self.rule.on_congestion(flow);

@@ -1,4 +1,4 @@
-//! Conversions of numbers as ns-3.29 makes them, compiled for x86-64.
+//! Numeric conversions of ns-3.29 compiled for x86-64.
 
 use fairway_units::{Duration, Time};
 
@@ -18,14 +18,14 @@ pub(super) fn now(time: Time) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(TIME_MAX)
 }
 
-/// `double` to `uint32_t`: the low half of the conversion to 64 bits (`cvttsd2si`), whose result outside
-/// its range, and for no number, is −2⁶³.
+/// `double` to `uint32_t`: the low half of the conversion to 64 bits (`cvttsd2si`), which gives
+/// −2⁶³ for NaN and values out of range.
 pub(crate) fn to_u32(value: f64) -> u32 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if value > -LIMIT && value < LIMIT { value as i64 as u32 } else { 0 }
 }
 
-/// `double` to `int32_t` (`cvttsd2si`), which is −2³¹ outside of the range, and for no number.
+/// `double` to `int32_t` (`cvttsd2si`), which gives −2³¹ for NaN and values out of range.
 pub(crate) fn to_i32(value: f64) -> i32 {
     if value > -2_147_483_649.0 && value < 2_147_483_648.0 { value as i32 } else { i32::MIN }
 }
@@ -33,13 +33,13 @@ pub(crate) fn to_i32(value: f64) -> i32 {
 /// `int64x64_t::Invert (1000000000)`: 2¹²⁸/10⁹, high and low 64 bits.
 const PER_SECOND: (u64, u64) = (0x4_4b82_fa09, 0xb5a5_2cb9_8b40_5448);
 
-/// `Time::GetSeconds` of a time that is not negative (`nstime.h`, `int64x64-128.h`): a product in 64.64
+/// `Time::GetSeconds` of a non-negative time (`nstime.h`, `int64x64-128.h`): a product in 64.64
 /// bits (`UmulByInvert`), rounded to the 64 bits of `long double`, then to the 53 of `double`.
 pub(crate) fn seconds(nanos: i64) -> f64 {
     let nanos = u128::from(nanos.unsigned_abs());
     let product = nanos * u128::from(PER_SECOND.0) + ((nanos * u128::from(PER_SECOND.1)) >> 64);
     let rounded = round(round(product, 64), 53);
-    // 53 bits and a power of two are exact.
+    // Exact: 53 bits and a power of two.
     rounded as f64 / 18_446_744_073_709_551_616.0
 }
 
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn doubles_become_integers_as_on_x86_64() {
         assert_eq!(to_u32(2_880.99), 2_880);
-        // 2³² + 5; −1 is the largest; infinity and no number are the low half of −2⁶³.
+        // 2³² + 5; −1 becomes the greatest; infinity and NaN become the low half of −2⁶³.
         assert_eq!(
             [4_294_967_301.0, -1.5, f64::INFINITY, f64::NAN].map(to_u32),
             [5, u32::MAX, 0, 0]
@@ -78,7 +78,7 @@ mod tests {
         ] {
             assert_eq!(seconds(nanos).to_bits(), bits, "{nanos} ns");
         }
-        // A quotient differs.
+        // A division by 10⁹ would differ.
         assert_eq!((75_446.0_f64 / 1e9).to_bits(), 0x3f13_c718_6913_a60b);
         assert_eq!(seconds(0), 0.0);
     }

@@ -6,14 +6,14 @@ use super::convert::{TIME_MAX, now, time};
 use super::{CongestionOps, Tcb};
 use crate::{Ack, CongestionControl, Flow, Init, Phase, Signal, SlowStart, Window};
 
-/// A congestion control with its window. What no part of ns-3 does (undo, a restart after a pause,
-/// another slow start) is there for stacks that ask for it.
+/// A congestion control with its window. Undo, restart after idle and other slow starts, which ns-3
+/// lacks, serve stacks that use them.
 pub(crate) struct Socket<C> {
     ops: C,
     tcb: Tcb,
-    /// A slow start that the connection names instead of the class' own.
+    /// Slow start that replaces the class's own, if the connection names one.
     slow_start: Option<SlowStart>,
-    /// What that counts besides the window.
+    /// Its state in segments.
     segments: Window,
     /// Window and threshold before the last reduction.
     prior: Option<(u32, u32)>,
@@ -69,7 +69,7 @@ impl<C: CongestionOps> Socket<C> {
         }
     }
 
-    /// Lets a rule that counts segments change window or threshold.
+    /// Let a rule in segments change window or threshold.
     fn in_segments(&mut self, change: impl FnOnce(Option<&mut SlowStart>, &mut Window)) {
         let of = |bytes| if bytes == u32::MAX { bytes } else { bytes / self.tcb.segment_size };
         let before =
@@ -86,14 +86,14 @@ impl<C: CongestionOps> Socket<C> {
     }
 }
 
-/// A number of bytes as ns-3 keeps it.
+/// A number of bytes as stored by ns-3.
 fn bytes(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl<C: CongestionOps> CongestionControl for Socket<C> {
     fn cwnd(&self) -> u64 {
-        // Parameters can bring Vegas to nothing, from which no acknowledgement would come.
+        // Some parameters reduce Vegas' window to zero, which would stop the connection.
         u64::from(self.tcb.cwnd.max(self.tcb.segment_size))
     }
 
@@ -109,7 +109,8 @@ impl<C: CongestionOps> CongestionControl for Socket<C> {
             self.tcb.rcv_timestamp_value = timestamps.value;
             self.tcb.rcv_timestamp_echo = timestamps.echo;
         }
-        // A duplicate one enters the disorder before it is counted; one that ends it, afterwards.
+        // A duplicate enters disorder before it is counted; an acknowledgement that ends it leaves
+        // disorder afterwards.
         self.ops.run_events(&self.tcb, self.tcb.now);
         if flow.phase != Phase::Open {
             self.enter(flow.phase);
@@ -153,14 +154,14 @@ impl<C: CongestionOps> CongestionControl for Socket<C> {
         }
     }
 
-    /// `ProcessAck`. `TcpClassicRecovery::ExitRecovery` leaves the window as it is.
+    /// `ProcessAck`. `TcpClassicRecovery::ExitRecovery` does not change the window.
     fn on_recovered(&mut self, _cwnd: u64, flow: &Flow) {
         self.update(flow);
         self.enter(Phase::Open);
     }
 
-    /// `ReTxTimeout`. The timer has been running for longer than anything that a class schedules a round
-    /// trip ahead: of two events at one time it is the first.
+    /// `ReTxTimeout`. The timer was scheduled before any event that a class schedules one RTT
+    /// ahead, so it comes first at equal times.
     fn on_rto(&mut self, first: bool, flow: &Flow) {
         self.update(flow);
         self.ops.run_events(&self.tcb, self.tcb.now - 1);
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
     use crate::testing::{MSS, ack, flow};
 
-    /// Writes down what it is told.
+    /// Records the calls it gets.
     #[derive(Default)]
     struct Log(Vec<String>);
 
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disorder_begins_before_and_ends_after_an_acknowledgement_is_counted() {
+    fn disorder_begins_before_and_ends_after_an_acknowledgement_is_counted() {
         let mut socket = socket();
         assert_eq!(
             told(&mut socket, |s| s.on_ack(&ack(2, 90), &at(2, Phase::Open))),
@@ -267,7 +268,7 @@ mod tests {
         let events = told(&mut socket, |s| s.on_congestion(Signal::Loss, &at(0, Phase::Open)));
         assert_eq!(events, ["until 1000000", "Open to Recovery", "ssthresh 14480 Recovery"]);
         assert_eq!((socket.cwnd(), socket.ssthresh()), (7_777, 7_777));
-        // The end leaves the window alone, whatever the stack's is.
+        // The end of recovery does not change the window, whatever the stack's is.
         let events = told(&mut socket, |s| s.on_recovered(99_999, &at(9, Phase::Open)));
         assert_eq!((events, socket.cwnd()), (vec!["Recovery to Open".to_owned()], 7_777));
     }
