@@ -60,9 +60,9 @@ def replay(
     if as_json:
         terminal.print_json(done.to_json())
     else:
-        if connection is None and done.transfer.found.connections > 1:
-            number = done.transfer.found.connection["id"]
-            many = done.transfer.found.connections
+        if connection is None and done.transfer.connections > 1:
+            number = done.transfer.connection["id"]
+            many = done.transfer.connections
             typer.echo(f"Connection {number}, which has most data, of {many:,}.\n")
         typer.echo(done.experiment)
         terminal.show_table(done.table())

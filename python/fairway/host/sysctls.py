@@ -109,20 +109,12 @@ def _triple(text: str) -> Triple | None:
     return values[0], values[1], values[2]
 
 
-def _word(text: str) -> str | None:
-    return text if len(text.split()) == 1 else None
-
-
-def _words(text: str) -> tuple[str, ...] | None:
-    return tuple(text.split())
-
-
 #: How a setting is read, by its type.
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "int | None": integer,
-    "str | None": _word,
+    "str | None": lambda text: text if len(text.split()) == 1 else None,
     "Triple | None": _triple,
-    "tuple[str, ...] | None": _words,
+    "tuple[str, ...] | None": lambda text: tuple(text.split()),
 }
 
 

@@ -34,7 +34,7 @@ def repeated(first: RunData, again: Callable[[], RunData], times: int) -> dict[s
         {
             "figure": name,
             "first": values[0],
-            "least": min(known) if (known := _known(values)) else None,
+            "least": min(known) if (known := [one for one in values if one is not None]) else None,
             "most": max(known) if known else None,
             "relative": max(relative_difference(values[0], value) for value in values),
         }
@@ -89,10 +89,6 @@ def _same_tables(one: RunData, other: RunData) -> bool:
         mine is theirs or (mine is not None and theirs is not None and mine.equals(theirs))
         for mine, theirs in pairs
     )
-
-
-def _known(values: list[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
 
 
 def _is_number(value: object) -> bool:

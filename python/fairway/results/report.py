@@ -176,22 +176,14 @@ def folded(flows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _together(flows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Sums over flows, and means of what is no sum."""
-
-    def mean(name: str) -> float | None:
-        known = [flow[name] for flow in flows if flow[name] is not None]
-        return sum(known) / len(known) if known else None
-
     sums = ("goodput_bps", "retransmitted_segments")
     means = ("mean_cwnd_segments", "mean_srtt_s", "mean_one_way_delay_s", "fct_s")
-
-    def total(name: str) -> float | None:
+    found: dict[str, float | None] = {}
+    for name in (*sums, *means):
         known = [flow[name] for flow in flows if flow[name] is not None]
-        return sum(known) if known else None
-
-    return {
-        **{name: total(name) for name in sums},
-        **{name: mean(name) for name in means},
-    }
+        count = 1 if name in sums else len(known)
+        found[name] = sum(known) / count if known else None
+    return found
 
 
 def datagram_table(flows: Sequence[Mapping[str, Any]]) -> Table:

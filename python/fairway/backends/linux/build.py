@@ -113,9 +113,9 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
 
 def prepare(tree: Path, ours: Recipe) -> tuple[list[str], bool]:
     """Put into a source tree what Fairway brings: edits, randomness, congestion controls."""
-    edited = apply(tree, ours.edits)
+    applied, warnings = apply(tree, ours.edits)
     with writing(tree):
-        if RANDOMNESS in edited.applied:
+        if RANDOMNESS in applied:
             (tree / RANDOMNESS.file).with_name("fairway_random.h").write_text(ours.random, "utf-8")
         makefile = tree / "net" / "ipv4" / "Makefile"
         if ours.modules and not makefile.is_file():
@@ -131,7 +131,7 @@ def prepare(tree: Path, ours: Recipe) -> tuple[list[str], bool]:
             with makefile.open("a", encoding="utf-8") as file:
                 objects = (f"obj-y += {Path(name).stem}.o\n" for name, _ in ours.modules)
                 file.writelines(("\n", *objects))
-    return list(edited.warnings), RANDOMNESS in edited.applied
+    return warnings, RANDOMNESS in applied
 
 
 def _keep(kernel: Kernel, directory: Path, tree: Path, place: Path) -> None:

@@ -106,20 +106,11 @@ TIMERS = Edit(
 EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS)
 
 
-@dataclass(frozen=True)
-class Edited:
-    """What was done to a tree.
+def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> tuple[list[Edit], list[str]]:
+    """Make the edits in a source tree, each only where its text is found exactly once.
 
-    Attributes:
-        warnings: What the kernel lacks because others could not be.
+    Returns those that were made, and what the kernel lacks because others could not be.
     """
-
-    applied: tuple[Edit, ...]
-    warnings: tuple[str, ...]
-
-
-def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> Edited:
-    """Make the edits in a source tree, each only where its text is found exactly once."""
     applied: list[Edit] = []
     warnings: list[str] = []
     for edit in edits:
@@ -132,7 +123,7 @@ def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> Edited:
             raise InputError(_no_place(edit, text))
         elif edit.unless is None or edit.unless[1] not in _read(tree / edit.unless[0]):
             warnings.append(f"{_no_place(edit, text)}; {edit.otherwise}")
-    return Edited(tuple(applied), tuple(warnings))
+    return applied, warnings
 
 
 def _read(path: Path) -> str:

@@ -9,20 +9,17 @@ import altair as alt
 import polars as pl
 
 from fairway.capture.analysis.series import coarser
+from fairway.capture.analysis.tables import PHASES
 from fairway.plot.figures import PALETTE, TimeChart, inline, zoom
 
 Width = int | Literal["container"]
 
 #: Colours of the lines, Okabe and Ito's as in `fairway.plot.figures`.
 _BLUE, _ORANGE, _RED = "#0072B2", "#E69F00", "#D55E00"
-#: Phases of the window: their names in reports, their names for people and their bands.
-_PHASES = {
-    "slow_start": ("slow start", "#009E73"),
-    "congestion_avoidance": ("congestion avoidance", "#56B4E9"),
-    "recovery": ("recovery", "#D55E00"),
-    "limited": ("limited otherwise", "#CC79A7"),
-    "idle": ("idle", "#999999"),
-}
+#: Bands of the phases of the window, as `PHASES` names them.
+_BANDS = dict(
+    zip(PHASES.values(), ("#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#999999"), strict=True)
+)
 #: Room above the highest flight or window of a chart, as a share of it.
 _ROOM = 1.15
 
@@ -37,7 +34,7 @@ def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> a
                    list(named.values()), "Bytes in flight and windows over time",
                    y_max=top * 1e-3)  # fmt: skip
     bands = phase_bands(series)
-    shown = [one for one in _PHASES.values() if one[0] in set(bands["k"])]
+    shown = [one for one in _BANDS.items() if one[0] in set(bands["k"])]
     band = (
         alt.Chart(inline(bands, t="number", u="number"))
         .mark_rect(opacity=0.16, clip=True)
@@ -62,7 +59,6 @@ def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> a
 def phase_bands(series: pl.DataFrame) -> pl.DataFrame:
     """Times in which the phase is the same: columns `k`, `t` and `u` in seconds."""
     known = series.drop_nulls("phase").sort("t_s")
-    names = {phase: words for phase, (words, _) in _PHASES.items()}
     run = (pl.col("phase") != pl.col("phase").shift(1)).fill_null(True).cum_sum()
     bands = (
         known.group_by(run.alias("r"), maintain_order=True)
@@ -71,7 +67,7 @@ def phase_bands(series: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.col("t").shift(-1).fill_null(pl.col("last")).alias("u"))
     )  # fmt: skip
     return bands.select(
-        pl.col("phase").replace_strict(names, default=pl.col("phase")).alias("k"),
+        pl.col("phase").replace_strict(PHASES, default=pl.col("phase")).alias("k"),
         pl.col("t", "u").round(6),
     )
 

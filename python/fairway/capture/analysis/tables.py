@@ -210,7 +210,7 @@ def episode_table(flow: Flow, started_s: float) -> list[Table]:
     rows = [
         [
             f"{one['begin_s'] - started_s:.3f}",
-            {"recovery": "recovery", "timeout": "timeout"}.get(one["kind"], one["kind"]),
+            one["kind"],
             text.number(one["retransmitted_segments"]),
             text.number(one["flight_before_bytes"]),
             text.number(one["cwnd_before_bytes"]),
@@ -223,15 +223,8 @@ def episode_table(flow: Flow, started_s: float) -> list[Table]:
     caption = "Times of repair" + (
         f", the first {_EPISODES} of {count:,}" if count > len(rows) else ""
     )
-    names = [
-        "at (s)",
-        "by",
-        "sent again",
-        "flight before (bytes)",
-        "cwnd before",
-        "cwnd after",
-        "ratio",
-    ]
+    names = ["at (s)", "by", "sent again", "flight before (bytes)", "cwnd before", "cwnd after",
+             "ratio"]  # fmt: skip
     return [Table(caption, names, rows, labels=2)] if rows else []
 
 
@@ -261,17 +254,15 @@ def _whole(group: Mapping[str, Any]) -> Table:
     ids = " against ".join(str(one["connection"]) for one in group["members"])
     rows = [
         ["goodput", text.bit_rate(group["goodput_bps"])],
-        *(
-            [words, text.number(group[key])]
-            for words, key in (("Jain's index", "jain_index"), (f"asymmetry, {ids}", "asymmetry"),
-                               ("unfairness", "unfairness"))
-            if group[key] is not None
-        ),
-    ]  # fmt: skip
-    for words, key in (("windows, mean of the sum", "cwnd_bytes"),
-                       ("in flight, mean of the sum", "flight_bytes")):  # fmt: skip
-        if (mean := _mean(group, key)) is not None:
-            rows.append([words, text.size(round(mean))])
+    ]
+    compared = {"jain_index": "Jain's index", "asymmetry": f"asymmetry, {ids}",
+                "unfairness": "unfairness"}  # fmt: skip
+    rows += [
+        [words, text.number(group[k])] for k, words in compared.items() if group[k] is not None
+    ]
+    sums = {"cwnd_bytes": "windows, mean of the sum", "flight_bytes": "in flight, mean of the sum"}
+    means = ((words, _mean(group, key)) for key, words in sums.items())
+    rows += [[words, text.size(round(mean))] for words, mean in means if mean is not None]
     return Table("All of them together", ["", "value"], rows)
 
 

@@ -15,7 +15,7 @@ from fairway.algorithm import is_python_permitted
 from fairway.capture.analysis.command import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.series import series_frame
 from fairway.capture.replay import report
-from fairway.capture.replay.path import Found, Transfer, experiment_text
+from fairway.capture.replay.path import Transfer, experiment_text
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
 from fairway.ground import store, text
@@ -82,8 +82,8 @@ class Replay:
         """Everything as plain data."""
         return {
             "capture": self.transfer.name,
-            "connection": self.transfer.found.connection["id"],
-            "connections": self.transfer.found.connections,
+            "connection": self.transfer.connection["id"],
+            "connections": self.transfer.connections,
             "from": self.transfer.direction["from"],
             "to": self.transfer.direction["to"],
             "bytes": self.transfer.bytes,
@@ -92,7 +92,7 @@ class Replay:
             "congestion_control": self.same,
             "experiment": self.experiment,
             "transfers": self.rows(),
-            "damaged": self.transfer.found.damaged,
+            "damaged": self.transfer.damaged,
         }
 
 
@@ -124,8 +124,10 @@ def fit(
         )
     index = closer.directions.index((chosen, only["directions"].index(direction)))
     series = _series(closer, index, only["first_s"] - (found["capture"]["started_s"] or 0.0))
-    facts = Found(len(found["connections"]), tuple(others), only, found["damaged"])
-    return Transfer(name, facts, direction, direction["path"], series)
+    return Transfer(
+        name, only, len(found["connections"]), others, found["damaged"], direction,
+        direction["path"], series,
+    )  # fmt: skip
 
 
 def replay(

@@ -33,31 +33,22 @@ _SENDER_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a capture holds.
-
-    Attributes:
-        others: Numbers of those with much data, the chosen one left out.
-        connection: The chosen one, as `fairway analyze --json` has it.
-    """
-
-    connections: int
-    others: tuple[int, ...]
-    connection: Mapping[str, Any]
-    damaged: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
 class Transfer:
     """A captured transfer, and the path that was fitted to it.
 
     Attributes:
+        connection: The connection, as `fairway analyze --json` has it.
+        connections: How many the capture has.
+        others: Numbers of others with much data.
         series: Its intervals, `t_s` since its first packet, columns as
             `fairway.capture.analysis.series.CAPTURE_SERIES_SCHEMA`.
     """
 
     name: str
-    found: Found
+    connection: Mapping[str, Any]
+    connections: int
+    others: Sequence[int]
+    damaged: Sequence[Mapping[str, Any]]
     direction: Mapping[str, Any]
     path: Mapping[str, Any]
     series: pl.DataFrame
@@ -68,7 +59,7 @@ class Transfer:
         handshake_s = self.direction["handshake_rtt_s"] or 0.0
         rtt_s = self.direction["rtt_s"]["p50"] if self.direction["rtt_s"] else 0.0
         together = handshake_s + float(self.direction["data_s"]) + rtt_s
-        return min(together, float(self.found.connection["duration_s"])) or together
+        return min(together, float(self.connection["duration_s"])) or together
 
     @property
     def bytes(self) -> int:
@@ -150,7 +141,7 @@ def _of_traffic(transfer: Transfer) -> list[str]:
             f"the application paused {text.count(path['pauses'], 'time')}, "
             f"{path['paused_s']:.3g} s in all; the file sends without pauses"
         )
-    others = transfer.found.others
+    others = transfer.others
     if others:
         numbers = ", ".join(map(str, others[:5])) + (", …" if len(others) > 5 else "")
         doubts.append(
@@ -169,7 +160,7 @@ def experiment_text(transfer: Transfer, algorithms: Sequence[str], overhead_byte
 
 
 def _head(transfer: Transfer) -> list[str]:
-    number = transfer.found.connection["id"]
+    number = transfer.connection["id"]
     ends = f"{transfer.direction['from']} to {transfer.direction['to']}"
     duration_s = max(_PATIENCE * transfer.duration_s, _LEAST_S)
     lines = [
@@ -192,7 +183,7 @@ def _head(transfer: Transfer) -> list[str]:
 
 
 def _stack(transfer: Transfer) -> list[str]:
-    path, connection = transfer.path, transfer.found.connection
+    path, connection = transfer.path, transfer.connection
     lines = ["", "[stack]", "# From the handshake, or from the longest segment without one.",
              f'mss = "{path["mss_bytes"]} bytes"']  # fmt: skip
     for key, what in (("sack", "uses_sack"), ("timestamps", "uses_timestamps"),
