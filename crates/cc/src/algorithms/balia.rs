@@ -1,17 +1,17 @@
-//! BALIA, Balanced Linked Adaptation: linked growth and back-off chosen between fairness to Reno
-//! and quickness of response.
+//! BALIA, Balanced Linked Adaptation: coupled growth and back-off that balance fairness to Reno and
+//! responsiveness.
 //!
 //! Source: Q. Peng, A. Walid, J. Hwang, S. Low, "Multipath TCP: Analysis, Design, and
 //! Implementation", IEEE/ACM ToN 24(1), 2016; draft-walid-mptcp-congestion-control.
-//! With `x = w/rtt` and `r = max x/x_i`: for every segment acknowledged on path i,
-//! `x_i/(rtt_i (Σx)²) · (1 + r)/2 · (4 + r)/5` segments more; a loss takes `min(r, 1.5)/2` of the
-//! window. Slow start, timeouts and undo are each connection's own, and while a connection recovers
-//! its threshold stands for its window.
+//! With `x = w/rtt` and `r = max x/x_i`, the window grows by `x_i/(rtt_i (Σx)²) · (1 + r)/2 · (4 +
+//! r)/5` segments per segment acknowledged on path i; a loss reduces it by the fraction `min(r,
+//! 1.5)/2`. Slow start, timeouts and undo are per connection, and while a connection recovers its
+//! threshold counts as its window.
 //!
-//! The MPTCP kernel (`net/mptcp/mptcp_balia.c`) has the same with integers: there r is a whole
-//! number, so that a loss takes either half of the window or three quarters. The share of a loss is
-//! taken of what is unacknowledged, as RFC 5681 does, where the sources say the window.
-//! Alone, or while no other connection of its group has a round-trip time, it is Reno.
+//! The MPTCP kernel (`net/mptcp/mptcp_balia.c`) computes the same with integers: there r is a whole
+//! number, so that a loss reduces the window by half or by three quarters. A loss reduces
+//! FlightSize, as in RFC 5681, where the sources say the window. Alone, or while no other
+//! connection of its group has an RTT, it is Reno.
 
 use crate::coupled::{Coupled, Link, largest, linked_increase, subflow_rate};
 use crate::{
@@ -67,12 +67,12 @@ fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionC
     Box::new(Windowed::new(Coupled::<Balia>::new(init), SlowStart::of(variant), init))
 }
 
-/// Largest value of r in a back-off (draft-walid-mptcp-congestion-control).
+/// Greatest r in a back-off (draft-walid-mptcp-congestion-control).
 const MAX_RATIO_AT_LOSS: f64 = 1.5;
 
 struct Balia;
 
-/// How many times slower than the fastest path this one is.
+/// Ratio of the fastest path's rate to this one's.
 fn ratio(own: &Subflow, all: &[Subflow]) -> f64 {
     largest(all, subflow_rate) / subflow_rate(own)
 }
@@ -96,7 +96,7 @@ mod tests {
     use crate::probe::{Probe, Start};
 
     #[test]
-    fn a_loss_takes_half_to_three_quarters() {
+    fn a_loss_reduces_by_half_to_three_quarters() {
         for paths in [[(1.0, 1.0), (1e6, 0.001)], [(10.0, 0.1), (12.0, 0.1)]] {
             let all = subflows(&paths);
             for own in &all {

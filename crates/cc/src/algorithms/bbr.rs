@@ -1,28 +1,29 @@
-//! BBR version 1: paces at the largest rate of delivery seen lately, keeps about twice the
-//! bandwidth-delay product in flight, and takes losses for noise.
+//! BBR version 1: paces at the maximum recent delivery rate, keeps about two bandwidth-delay
+//! products in flight, and does not reduce its rate for losses.
 //!
-//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016, in
-//! the form of Linux 6.1 (`net/ipv4/tcp_bbr.c`); arithmetic as there, rates in 2⁻²⁴ segments a
-//! microsecond and gains in 1/256.
+//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016,
+//! as in Linux 6.1 (`net/ipv4/tcp_bbr.c`), with its arithmetic: rates in 2⁻²⁴ segments per
+//! microsecond, gains in 1/256.
 //!
-//! `bw` is the largest sample of 10 rounds; a sample that the application limited counts if it is
-//! no smaller. `min_rtt` is the smallest round trip of 10 s. The pacing rate is
-//! `0.99·gain·bw`, the window `⌈gain·bw·min_rtt⌉ + extra_acked + 3·goal`, rounded up to even, where the
-//! goal is what is sent at once on a host with segmentation offload and `extra_acked` what
-//! acknowledgements bring beyond `bw`, of the last 5 to 10 rounds.
+//! `bw` is the maximum sample of 10 rounds; an application-limited sample counts only if it is not
+//! lower. `min_rtt` is the minimum RTT of 10 s. The pacing rate is `0.99·gain·bw`, the window
+//! `⌈gain·bw·min_rtt⌉ + extra_acked + 3·goal`, rounded up to even, where `goal` is the burst of a
+//! host with segmentation offload and `extra_acked` the segments acknowledged in excess of `bw` in
+//! the last 5 to 10 rounds.
 //!
-//! Startup: both gains 2.887, until `bw` has grown by less than a quarter in three rounds. Drain:
-//! pacing gain 0.344 until no more than the product is in flight. ProbeBW: window gain 2; pacing
-//! gains 1.25, 0.75 and six times 1, each for `min_rtt`, from a random phase but 0.75. ProbeRTT: when
+//! Startup: both gains 2.887, until `bw` grows by less than a quarter in three rounds. Drain:
+//! pacing gain 0.344 until at most the BDP is in flight. ProbeBW: window gain 2; pacing gains 1.25,
+//! 0.75 and six times 1, each for `min_rtt`, from a random phase other than 0.75. ProbeRTT: when
 //! `min_rtt` is 10 s old, 4 segments for 200 ms and a round.
 //!
-//! A loss limits the first round of recovery to what is delivered; then the old window returns. Two
-//! intervals of at least 4 rounds with a fifth lost at one rate mean a policer, whose rate is kept to
-//! for 48 rounds. Congestion marks mean nothing, nor does a slow start chosen elsewhere.
+//! After a loss, packet conservation limits the first round of recovery; then the window is
+//! restored. Two intervals of at least 4 rounds with a fifth lost at equal rates indicate a
+//! policer, whose rate is used for 48 rounds. Congestion marks and the connection's choice of slow
+//! start are ignored.
 //!
-//! Whether the queue has drained or grown is judged by what will be in flight when the next segments may
-//! leave: after a burst, which is paced as a whole, that is the burst's length less than now. Until
-//! a round trip is measured, 1 ms is supposed.
+//! Whether the queue has drained or grown depends on the data in flight when the next segments may
+//! be sent: after a burst, which is paced as a whole, that is less than now. Before the first RTT
+//! sample, 1 ms is assumed.
 
 mod probe_rtt;
 
@@ -52,10 +53,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Linux6_1],
     params: &[
         Param::new("bw_rtts", "rounds of the bandwidth filter", 10.0, 2.0, 1e3).whole(),
-        Param::new("cwnd_gain", "window in products, in ProbeBW", 2.0, 1.0, 8.0),
+        Param::new("cwnd_gain", "window in BDPs, in ProbeBW", 2.0, 1.0, 8.0),
         Param::new("min_rtt_win_s", "age at which min_rtt expires, s", 10.0, 1.0, 1e4).whole(),
         Param::new("probe_rtt_ms", "time in ProbeRTT, ms; 0 for never", 200.0, 0.0, 1e4).whole(),
-        Param::switch("policer_detection", "whether policers are looked for", true),
+        Param::switch("policer_detection", "whether policers are detected", true),
     ],
     vectors: &[
         Vector::new("Startup gain: floor(256*2885/1000) + 1 = 739", 739.0, || HIGH_GAIN as f64),
@@ -83,10 +84,10 @@ const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// `bbr_pacing_gain`.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Phases to begin with: all but the one that drains (`bbr_cycle_rand`).
+/// Phases in which ProbeBW may begin: all but the draining one (`bbr_cycle_rand`).
 const CYCLE_RANDOM: u64 = 7;
 
-/// Bandwidth of 500 000 bytes in 40 ms, for the vectors: 345.304/40000 segments a microsecond.
+/// Bandwidth of 500 000 bytes in 40 ms, for the vectors: 345.304/40000 segments per microsecond.
 const SAMPLE_BW: u64 = 144_830;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,8 +163,8 @@ impl Bbr {
         budget(cwnd, self.goal(), self.mode == Mode::ProbeBw && self.cycle == 0)
     }
 
-    /// Segments of `in_flight` bytes that will still be in flight when the next ones may leave, and
-    /// those, if the queue is to grow (`bbr_packets_in_net_at_edt`).
+    /// Segments of `in_flight` bytes that will be in flight when the next ones may be sent, plus
+    /// those if the queue should grow (`bbr_packets_in_net_at_edt`).
     fn in_flight_at_departure(&self, in_flight: u64, flow: &Flow) -> u32 {
         let burst = if self.pacing_gain > UNIT { self.goal() } else { 0 };
         let with_burst = segments(in_flight, self.mss).saturating_add(burst);
@@ -248,7 +249,7 @@ impl Bbr {
     }
 }
 
-/// What is made of it.
+/// Window and events.
 impl Bbr {
     fn set_pacing_rate(&mut self, gain: u64, flow: &Flow) {
         self.pacer.begin(self.window.cwnd, self.mss, flow);
@@ -345,8 +346,8 @@ impl CongestionControl for Bbr {
     fn on_last_ack(&mut self, ack: &Ack, _cwnd: u64, _next: Phase, flow: &Flow) {
         self.observe(ack, flow);
         let losses = segments(ack.lost, self.mss);
-        // Further losses may begin a recovery on this very acknowledgement, which to the kernel is
-        // the same one: what the window is then.
+        // Further losses may begin a recovery on this acknowledgement, which the kernel treats as
+        // the same recovery: the window in that case.
         let before = self.window;
         self.set_cwnd(losses, flow);
         let staying = (self.window.cwnd, self.window.packet_conservation);

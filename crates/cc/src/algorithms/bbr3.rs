@@ -1,28 +1,29 @@
-//! BBR version 3: BBR with bounds that losses set, on a long and a short time scale.
+//! BBR version 3: BBR with bounds set by losses, on a long and a short time scale.
 //!
 //! Source: draft-ietf-ccwg-bbr, the editors' copy of 3 August 2026 (commit 4ce5e87, after -06), section 5;
 //! names are the draft's. The draft still changes.
 //!
-//! `max_bw` is the largest rate of this cycle and the one before, `min_rtt` the smallest round trip of
-//! 10 s, `bw = min(max_bw, bw_shortterm)`. Paced at `0.99·pacing_gain·bw`; the window goes by what is
-//! delivered to `cwnd_gain·bw·min_rtt + extra_acked`, at least three send quanta and 4 segments.
+//! `max_bw` is the maximum rate of this cycle and the one before, `min_rtt` the minimum RTT of 10
+//! s, `bw = min(max_bw, bw_shortterm)`. The pacing rate is `0.99·pacing_gain·bw`; the window grows
+//! by the delivered data to `cwnd_gain·bw·min_rtt + extra_acked`, at least three send quanta and 4
+//! segments.
 //!
-//! Startup (gains 2.77 and 2) ends when the rate grows by less than a quarter in three rounds, or at
-//! more than 2 % lost in 6 ranges in a round of recovery. Drain (0.5, 2) ends at a product in flight or
-//! after 3 rounds. Then DOWN (0.9, 2) until a product and 0.85 of `inflight_longterm` are in flight,
-//! CRUISE (1, 2) until 2 to 3 s or `min(bdp, cwnd, 63)` rounds have passed, REFILL (1, 2) for a round,
-//! UP (1.25, 2.25) until the rate no longer grows or more than 2 % is lost. ProbeRTT (1, 0.5) for
-//! 200 ms and a round when no new smallest round trip came in 5 s.
+//! Startup (gains 2.77 and 2) ends when the rate grows by less than a quarter in three rounds, or
+//! at more than 2 % lost in 6 ranges in a round of recovery. Drain (0.5, 2) ends at a BDP in flight
+//! or after 3 rounds. Then DOWN (0.9, 2) until at most a BDP and 0.85 of `inflight_longterm` are in
+//! flight, CRUISE (1, 2) for 2 to 3 s or `min(bdp, cwnd, 63)` rounds, REFILL (1, 2) for a round, UP
+//! (1.25, 2.25) until the rate no longer grows or more than 2 % is lost. ProbeRTT (1, 0.5) for 200
+//! ms and a round if there was no new minimum RTT in 5 s.
 //!
-//! Too much lost in a probe: `inflight_longterm = max(tx_in_flight, 0.7·min(bdp, cwnd))`, and the next
-//! probe stops there. UP raises it by 1, 2, 4 … segments a round. Losses otherwise, once a round:
-//! `shortterm = max(latest, 0.7·shortterm)`, for rate and volume, until the next REFILL.
+//! Too many losses in a probe set `inflight_longterm = max(tx_in_flight, 0.7·min(bdp, cwnd))`,
+//! where the next probe stops. UP raises it by 1, 2, 4 … segments per round. Other losses, once per
+//! round, set `shortterm = max(latest, 0.7·shortterm)`, for rate and volume, until the next REFILL.
 //!
-//! The draft looks at each lost packet's own record; here the losses that one acknowledgement finds are
-//! one packet, with the record of the segment that it delivered. Ranges lost are counted as
-//! acknowledgements that find losses, as Linux does. State is saved at the first loss of a round, not
-//! again when recovery begins, which would forget the state to return to. The draft has no
-//! response to ECN, nor has this; nor to a slow start chosen elsewhere.
+//! The draft uses the record of each lost packet; here the losses found by one acknowledgement
+//! count as one packet, with the record of the segment that it delivered. Lost ranges are counted
+//! as acknowledgements that find losses, as in Linux. State is saved at the first loss of a round,
+//! not again when recovery begins, which would overwrite the state to restore. There is no response
+//! to ECN, as in the draft, and the connection's choice of slow start is ignored.
 
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
@@ -46,11 +47,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new("startup_pacing_gain", "pacing gain in Startup", 2.77, 1.0, 10.0),
         Param::new("drain_pacing_gain", "pacing gain in Drain", 0.5, 0.01, 1.0),
-        Param::new("default_cwnd_gain", "window in products", 2.0, 1.0, 10.0),
-        Param::new("probe_rtt_cwnd_gain", "window in products in ProbeRTT", 0.5, 0.01, 1.0),
-        Param::new("loss_thresh", "share of losses a probe may meet", 0.02, 0.0, 0.5),
-        Param::new("beta", "share of a bound kept after losses", 0.7, 0.1, 1.0),
-        Param::new("headroom", "share of the bound left to others", 0.15, 0.0, 0.9),
+        Param::new("default_cwnd_gain", "window in BDPs", 2.0, 1.0, 10.0),
+        Param::new("probe_rtt_cwnd_gain", "window in BDPs, in ProbeRTT", 0.5, 0.01, 1.0),
+        Param::new("loss_thresh", "loss rate tolerated by a probe", 0.02, 0.0, 0.5),
+        Param::new("beta", "factor of a bound after losses", 0.7, 0.1, 1.0),
+        Param::new("headroom", "fraction of the bound left to other flows", 0.15, 0.0, 0.9),
         Param::new("probe_rtt_interval_s", "time between ProbeRTTs, s", 5.0, 0.1, 1e4),
         Param::new("probe_rtt_ms", "time in ProbeRTT, ms", 200.0, 0.0, 1e4),
     ],
@@ -88,7 +89,7 @@ fn too_high(lost: u64) -> f64 {
 /// Sections 5.3.3.1 and 5.3.3.4.
 const DOWN_PACING_GAIN: f64 = 0.90;
 const UP_PACING_GAIN: f64 = 1.25;
-/// What UP adds to the window's gain (2.25).
+/// Increase of the window gain in UP, to 2.25.
 const UP_CWND_GAIN: f64 = 0.25;
 /// BBR.PacingMarginPercent.
 const PACING_MARGIN: f64 = 0.99;
@@ -100,7 +101,7 @@ const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 const DRAIN_ROUNDS: u64 = 3;
 /// IsRenoCoexistenceProbeTime().
 const RENO_ROUNDS: f64 = 63.0;
-/// SetSendQuantum(): what is sent in 1 ms, at most this many bytes.
+/// SetSendQuantum(): the data sent in 1 ms, at most this many bytes.
 const MAX_SEND_QUANTUM: f64 = 65_536.0;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +126,7 @@ impl State {
     }
 }
 
-/// BBR.ack_phase: what the acknowledgements coming in are of.
+/// BBR.ack_phase: the phase whose data is being acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,
@@ -151,7 +152,7 @@ struct Bbr3 {
     /// Bytes.
     cwnd: u64,
     prior_cwnd: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pacing_rate: f64,
     has_seen_rtt: bool,
     phase: Phase,
@@ -198,7 +199,7 @@ fn build(_variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionC
         state: State::Startup,
         cwnd,
         prior_cwnd: 0,
-        // InitPacingRate() before there is a round trip: 1 ms.
+        // InitPacingRate() before the first RTT: 1 ms.
         pacing_rate: startup_pacing_gain * cwnd as f64 / 1e-3,
         has_seen_rtt: false,
         phase: Phase::Open,

@@ -1,27 +1,27 @@
-//! BIC: a binary search for the window at which the last loss occurred, then a probe beyond it.
+//! BIC: a binary search for the window of the last loss, then a probe beyond it.
 //!
 //! Source: L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast
-//! Long-Distance Networks", INFOCOM 2004. Each round trip goes halfway to the last maximum, by
-//! `max_increment` (Smax) at most, and all the way when the step would be less than
-//! `min_increment` (Smin). Beyond the maximum, steps of 1, 2, 4 … up to Smax. Below the low
-//! window it is Reno. A maximum lower than the one before is taken to mean competition, and is
-//! lowered to the middle of the window before and after the loss (fast convergence). Here the
-//! maximum compared with is always that of the last loss; the paper's listing forgets it once
-//! it is passed, which would set fast convergence off at every loss.
+//! Long-Distance Networks", INFOCOM 2004. Each round trip goes halfway to the last maximum, by at
+//! most `max_increment` (Smax), and all the way when the step would be less than `min_increment`
+//! (Smin). Beyond the maximum, steps are 1, 2, 4 … up to Smax. Below the low window it is Reno. A
+//! maximum lower than the one before indicates competition and is lowered to the middle of the
+//! windows before and after the loss (fast convergence). Here the maximum compared with is always
+//! that of the last loss; the paper's listing resets it once it is passed, which would trigger fast
+//! convergence at every loss.
 //!
 //! Linux (`net/ipv4/tcp_bic.c`): a quarter of the distance instead of half; within four segments
-//! of the maximum, either side, one segment in `smooth_part`/4 round trips; no more than 20
-//! segments counted per increase before the first loss. The count is divided by the ratio of
-//! segments to acknowledgements, which sticks at 31/16 with one acknowledgement per segment, so
-//! growth is nearly doubled. A timeout forgets everything. Linux 6.1 counts delivered segments,
-//! Linux 2.6.22 acknowledgements, and one more of them.
+//! of the maximum, on either side, one segment in `smooth_part`/4 round trips; at most 20 segments
+//! counted per increase before the first loss. The count is divided by the ratio of segments to
+//! acknowledgements, which settles at 31/16 with one acknowledgement per segment, so growth nearly
+//! doubles. A timeout resets everything. Linux 6.1 counts delivered segments, Linux 2.6.22
+//! acknowledgements, and one more of them.
 //!
-//! ns-3.29 (`tcp-bic.cc`): the same search over delivered segments, no faster for delayed
-//! acknowledgements, and four times as fast near the maximum (`SmoothPart` 5). A falling maximum becomes
-//! β·W, the window itself after the loss, so that the search is over at once.
+//! ns-3.29 (`tcp-bic.cc`): the same search over delivered segments, without the ratio for delayed
+//! acknowledgements, and four times as fast near the maximum (`SmoothPart` 5). A falling maximum
+//! becomes β·W, the window after the loss, so that the search ends at once.
 //!
-//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is Linux
-//! 2.6.22's search in real numbers; the first loss takes half.
+//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is
+//! Linux 2.6.22's search in real numbers; the first loss halves the window.
 
 mod ns2;
 mod ns3;
@@ -36,7 +36,7 @@ use crate::{
     window::whole_segments,
 };
 
-/// The variants that go slowly near the maximum.
+/// Variants that grow slowly near the maximum.
 const SMOOTH: &[Variant] =
     &[Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29, Variant::Ns2];
 
@@ -50,7 +50,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Xu, Harfoush and Rhee, INFOCOM 2004",
     variants: &Variant::ALL,
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.875, 0.1, 0.99).except(&[
+        Param::new("beta", "factor of the window after a loss", 0.875, 0.1, 0.99).except(&[
             (Variant::Linux6_1, 819.0 / 1024.0),
             (Variant::Linux2_6_22, 819.0 / 1024.0),
             (Variant::Ns3_29, 0.8),
@@ -65,7 +65,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             ]),
         Param::new(
             "min_increment",
-            "step (Smin), in segments, below which it goes to the maximum at once",
+            "step (Smin), in segments, below which the search jumps to the maximum",
             0.01,
             1e-6,
             1.0,
@@ -73,7 +73,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .only(&[Variant::Paper]),
         Param::new(
             "smooth_part",
-            "within four segments of the maximum, four times the round trips per segment",
+            "four times the round trips per segment within four segments of the maximum",
             20.0,
             1.0,
             1e4,
@@ -81,9 +81,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .whole()
         .except(&[(Variant::Ns3_29, 5.0)])
         .only(SMOOTH),
-        Param::new("search_part", "the search goes 1 in so many of the distance", 4.0, 2.0, 255.0)
-            .whole()
-            .only(&[Variant::Ns3_29]),
+        Param::new(
+            "search_part",
+            "divisor of the distance to the maximum in each step",
+            4.0,
+            2.0,
+            255.0,
+        )
+        .whole()
+        .only(&[Variant::Ns3_29]),
         Param::new(
             "low_window",
             "window in segments below which (Linux: up to which) it is Reno",
@@ -215,7 +221,7 @@ struct Paper {
     fast_convergence: bool,
     /// Window of the last loss.
     w_max: Option<f64>,
-    /// Where this round's step ends.
+    /// Window at the end of this round's step.
     target: f64,
     per_segment: f64,
     /// The next step beyond the maximum.
@@ -286,9 +292,9 @@ impl Rule for Paper {
     }
 }
 
-/// `BICTCP_B`: the search goes this part of the distance.
+/// `BICTCP_B`: divisor of the distance in each step.
 const PART: u64 = 4;
-/// Segments counted per increase, at most, before the first loss: 5 % per round trip.
+/// Most segments counted per increase before the first loss: 5 % per round trip.
 const MAX_COUNT_BEFORE_LOSS: u64 = 20;
 
 struct Linux {
@@ -303,7 +309,7 @@ struct Linux {
     state: State,
 }
 
-/// What a timeout clears.
+/// State cleared by a timeout.
 struct State {
     /// Counted per increase.
     count: u64,
@@ -509,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_sticky_ratio_nearly_doubles_growth() {
+    fn linux_ratio_nearly_doubles_growth() {
         // ⌊50·16/31⌋ = 25 instead of 50.
         let mut rule = linux(false);
         let mut window = Window::new(800);
@@ -522,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_second_loss_converges_and_a_timeout_forgets() {
+    fn linux_second_loss_converges_and_a_timeout_resets() {
         // 900 < 1000: ⌊900·1843/2048⌋ = 809, kept ⌊900·819/1024⌋ = 719. At 14: 7.
         let mut rule = linux(true);
         let flow = flow(0, 900, 100);

@@ -1,30 +1,29 @@
-//! CDG: backs off at random, the likelier the faster the delay rises, and tries to tell losses that
-//! mean a full queue from others.
+//! CDG: backs off at random, with a probability that rises with the delay gradient, and tries to
+//! distinguish losses of a full queue from others.
 //!
 //! Source: D. A. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients",
-//! IFIP Networking 2011. Once a round, the smallest and the largest round-trip time less those of
-//! the round before are gradients; `g` is that of the minima if it is positive, else that of the
-//! maxima, averaged over a = 8 rounds (in slow start the last one alone). With
-//! `P = 1 − e^(−g/G)`, G = 3 ms, `W ← 0.7·W`; otherwise a segment a round. After 5 back-offs in a row
-//! without a falling gradient the next 5 are left out: others fill the queue. At each back-off the
-//! **shadow window** rises to W; it grows as W does and only losses halve it. A loss leaves
-//! `max(shadow/2, W/2)`, or all of W while minima and maxima do not say that the queue is full
-//! (minima rise, maxima do not). Where the paper leaves something open it is as in
-//! FreeBSD's `cc_cdg.c`, by one of its authors: a round after a back-off gives no gradient; maxima
-//! that fall under minima that do not mean an empty queue and end the shadow window; a timeout and
-//! a mark halve the window.
+//! IFIP Networking 2011. Once per round, the differences of the minimum and of the maximum RTT to
+//! those of the round before are gradients; `g` is that of the minima if positive, otherwise that
+//! of the maxima, averaged over a = 8 rounds (in slow start the last one alone). With probability
+//! `P = 1 − e^(−g/G)`, G = 3 ms, `W ← 0.7·W`; otherwise W grows by a segment per round. After 5
+//! consecutive back-offs without a falling gradient the next 5 are skipped, as other flows fill the
+//! queue. At each back-off the **shadow window** rises to W; it grows as W does and only losses
+//! halve it. A loss leaves `max(shadow/2, W/2)`, or all of W unless the gradients indicate a full
+//! queue (minima rise, maxima do not). Where the paper is silent, this follows FreeBSD's
+//! `cc_cdg.c`, by one of its authors: a round after a back-off gives no gradient; maxima that fall
+//! while minima do not indicate an empty queue and end the shadow window; a timeout and a mark
+//! halve the window.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_cdg.c`, by K. K. Jonassen): gradients in µs, summed, and
-//! `P = 1 − e^(−42·10⁻⁶·g)`, which is G = 1000/(42 · 8) = 2.98 ms; while fewer than 8 are known, in
-//! proportion. W is left at 724/1024. Beyond 5 back-offs without a gradient of −32 µs or less none
-//! counts. Every loss counts as congestion unless `use_tolerance` is on. The shadow window is at
-//! most W while W is not in use. Slow start has a HyStart of its own, at any window: acknowledgements
-//! less than 3 ms apart that span half the smallest round trip, or a round whose
-//! smallest round trip is an eighth above the smallest of all.
+//! Linux 6.1 (`net/ipv4/tcp_cdg.c`, by K. K. Jonassen): gradients in µs, summed, and `P = 1 −
+//! e^(−42·10⁻⁶·g)`, that is G = 1000/(42 · 8) = 2.98 ms, scaled while fewer than 8 are known. A
+//! back-off leaves 724/1024 of W. After 5 back-offs without a gradient of −32 µs or less there is
+//! none. Every loss counts as congestion unless `use_tolerance` is on. The shadow window is at most
+//! W while W is not in use. Slow start has its own HyStart, at any window: acknowledgements less
+//! than 3 ms apart that span half the minimum RTT, or a round whose minimum RTT exceeds that of the
+//! connection by an eighth.
 //!
-//! Both leave out the round-trip time of one segment after acknowledgements of several: it may be
-//! delayed (Hayes, CAIA TR 100219A). Linux looks whether anything is selectively acknowledged;
-//! here that is anything but the open phase.
+//! Both ignore the RTT of one segment after acknowledgements of several, which may be delayed
+//! (Hayes, CAIA TR 100219A). Linux tests for SACKed data; here that is any phase but the open one.
 
 use fairway_units::Duration;
 use fairway_units::random::Stream;
@@ -49,11 +48,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1],
     params: &[
         Param::new("window", "rounds over which gradients are taken", 8.0, 1.0, 256.0).whole(),
-        Param::new("backoff_beta", "share of the window kept at a rising delay", 0.7, 0.1, 1.0)
+        Param::new("backoff_beta", "factor of the window after a delay back-off", 0.7, 0.1, 1.0)
             .except(&[(Variant::Linux6_1, 724.0 / 1024.0)]),
         Param::new(
             "use_ineff",
-            "back-offs in vain before they are left out; 0 for never",
+            "ineffective back-offs before further ones are skipped; 0 for never",
             5.0,
             0.0,
             1000.0,
@@ -61,12 +60,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .whole(),
         Param::new("scaling_ms", "G, the gradient at which P = 1 − 1/e, ms", 3.0, 0.01, 1000.0)
             .only(&[Variant::Paper]),
-        Param::new("hold_backoff", "back-offs that are then left out", 5.0, 1.0, 1000.0)
+        Param::new("hold_backoff", "back-offs skipped then", 5.0, 1.0, 1000.0)
             .whole()
             .only(&[Variant::Paper]),
         Param::new(
             "backoff_factor",
-            "exponent for a summed gradient of a second",
+            "exponent for a gradient sum of one second",
             42.0,
             0.0,
             10_000.0,
@@ -155,20 +154,20 @@ fn linux_exponent(gradient_us: i64, factor: f64) -> f64 {
     gradient_us as f64 * factor * 1e-6
 }
 
-/// Sums of gradients at or below this show that backing off helped, µs (`tcp_cdg_grad`).
+/// Sums of gradients at or below this show that back-off was effective, µs (`tcp_cdg_grad`).
 const FALLING_US: i64 = -32;
 
-/// Where they differ.
+/// Differences between the versions.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Paper {
         /// G, µs.
         scaling_us: f64,
-        /// Back-offs that are left out once they do not help.
+        /// Back-offs skipped after ineffective ones.
         hold: u32,
     },
     Linux {
-        /// Exponent for a summed gradient of a second.
+        /// Exponent for a gradient sum of one second.
         factor: f64,
         use_shadow: bool,
         use_tolerance: bool,
@@ -178,17 +177,17 @@ enum Source {
 struct Cdg {
     source: Source,
     beta: f64,
-    /// Back-offs in vain before they are left out.
+    /// Ineffective back-offs before further ones are skipped.
     patience: u32,
     hystart: CdgHyStart,
     random: Stream,
     gradients: Gradients,
     shadow: Shadow,
     queue: Queue,
-    /// Back-offs since a gradient last fell, those left out included.
+    /// Back-offs since a gradient last fell, including skipped ones.
     in_vain: u32,
     backs_off: bool,
-    /// After a timeout; its end is not that of a reduction.
+    /// Whether a timeout occurred; its end is not that of a reduction.
     has_timed_out: bool,
 }
 
@@ -209,13 +208,13 @@ impl Cdg {
         }
     }
 
-    /// Linux's with its defaults.
+    /// Linux's version with its defaults.
     fn linux() -> Self {
         let source = Source::Linux { factor: 42.0, use_shadow: true, use_tolerance: false };
         Cdg { beta: 724.0 / 1024.0, ..Cdg::new(source, 8, Stream::new(1, "cdg")) }
     }
 
-    /// The exponent of the probability to back off, for the round that has ended.
+    /// Exponent of the back-off probability for the round that ended.
     fn exponent(&self, gradient: MinMax, in_slow_start: bool) -> f64 {
         let (sum, rounds) = (self.gradients.sum().rising(), self.gradients.rounds());
         match self.source {
@@ -229,7 +228,7 @@ impl Cdg {
         }
     }
 
-    /// What the gradients say of the queue, and of the last back-offs.
+    /// Update the state of the queue and the count of ineffective back-offs from the gradients.
     fn judge_queue(&mut self) {
         let sum = self.gradients.sum();
         let (has_fallen, trend) = match self.source {
@@ -249,7 +248,7 @@ impl Cdg {
         }
     }
 
-    /// A round has ended.
+    /// Process the end of a round.
     fn judge(&mut self, gradient: MinMax, window: &Window) {
         let exponent = self.exponent(gradient, window.cwnd < window.ssthresh);
         self.judge_queue();
@@ -270,7 +269,7 @@ impl Cdg {
         }
     }
 
-    /// Whether backing off still helps.
+    /// Whether back-off is still effective.
     fn has_patience(&mut self) -> bool {
         if self.patience == 0 {
             return true;

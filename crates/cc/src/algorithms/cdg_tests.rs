@@ -7,7 +7,7 @@ fn paper() -> Cdg {
     Cdg::new(source, 8, Stream::new(1, "cdg"))
 }
 
-/// A round of two acknowledgements with these round-trip times; whether it asks for a reduction.
+/// A round of two acknowledgements with these RTTs. Returns whether it asks for a reduction.
 fn round(rule: &mut Cdg, window: &mut Window, rtts_ms: [u64; 2]) -> bool {
     let now = flow(0, 0, 50);
     rule.gradients.on_ack(&ack(1, rtts_ms[0]), &now);
@@ -29,7 +29,7 @@ fn linux_extrapolates_while_gradients_are_missing() {
     }
     let exponent = rule.exponent(MinMax::default(), false);
     assert!((exponent - 0.336).abs() < 1e-12, "{exponent}");
-    // The paper divides by eight from the beginning: 3/8 ms of 3 ms.
+    // The paper divides by eight from the start: 3/8 ms of 3 ms.
     let mut rule = Cdg { patience: 1, ..paper() };
     for rtt in 50..54 {
         rule.gradients.on_ack(&ack(1, rtt), &flow(0, 0, 50));
@@ -62,9 +62,9 @@ fn back_offs_happen_as_often_as_they_should() {
 }
 
 #[test]
-fn back_offs_in_vain_end() {
-    // A gradient of a second is certain to ask. Linux answers five times, the paper leaves
-    // out the next five.
+fn ineffective_back_offs_end() {
+    // A gradient of a second is certain to ask for a back-off. Linux backs off five times, the
+    // paper skips the next five.
     let rise = MinMax { min: 1_000_000, max: 1_000_000 };
     let window = Window::new(100);
     let answers = |mut rule: Cdg| -> Vec<bool> {

@@ -1,24 +1,24 @@
-//! Compound TCP: Reno's window and beside it a delay window, which opens quickly while queues are
-//! short and closes as they fill.
+//! Compound TCP: Reno's window plus a delay window, which opens quickly while queues are short and
+//! closes as they fill.
 //!
 //! Source: K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long
 //! Distance Networks", INFOCOM 2006; draft-sridharan-tcpm-ctcp-02. The window is
 //! `W = cwnd + dwnd`. `cwnd` grows by `1/W` for each segment. Once per round trip, with `rtt` the
-//! smallest of the round and `diff = W·(rtt − base)/rtt`: `dwnd` grows by `max(W^¾/8 − 1, 0)` if
-//! `diff < γ`, else shrinks by `ζ·diff`, down to 0. A loss halves `cwnd` and leaves half of W,
-//! the rest of it `dwnd`; a timeout sets `dwnd = 0`. γ is 30 segments. The draft has it follow the
-//! queue that Reno alone would have left, `γ ← (1 − λ)·γ + λ·¾·diff_reno` at each loss, held
-//! between 5 and 30, and puts it back to 30 at a timeout.
+//! minimum of the round and `diff = W·(rtt − base)/rtt`, `dwnd` grows by `max(W^¾/8 − 1, 0)` if
+//! `diff < γ`, otherwise shrinks by `ζ·diff`, down to 0. A loss halves `cwnd` and `W`, with `dwnd`
+//! the difference; a timeout sets `dwnd = 0`. γ is 30 segments. In the draft it follows the queue
+//! of Reno's part alone, `γ ← (1 − λ)·γ + λ·¾·diff_reno` at each loss, bounded to 5 to 30, and is
+//! reset to 30 at a timeout.
 //!
 //! `λ = 1/4` and the 38 segments below which `dwnd` does not grow are those of Caltech's module for
-//! Linux (release 1.3, 2008), which also takes `dwnd` away there; λ = 0 is the paper's fixed γ.
-//! `dwnd` is 0 in slow start. Rounds with two samples or fewer say nothing, as in the modules.
+//! Linux (release 1.3, 2008), which also sets `dwnd = 0` there; λ = 0 is the paper's fixed γ.
+//! `dwnd` is 0 in slow start. Rounds with two samples or fewer are ignored, as in the modules.
 //!
-//! Linux 2.6.22 is the module in ns-2.35 (`tcp/linux/src/tcp_compound.c`); no kernel came with it.
-//! Whole numbers, `diff` in half segments of the data acknowledged in the round, γ fixed at 30, no
-//! lowest window. `dwnd` opens in slow start too, which lasts until `cwnd`, not `W`,
-//! passes the threshold. After a loss both must fit into the window the stack left: if either alone
-//! is larger, `dwnd = 0`. It holds half the threshold while it recovers.
+//! Linux 2.6.22 is the module in ns-2.35 (`tcp/linux/src/tcp_compound.c`), never part of a kernel:
+//! whole numbers, `diff` in half segments of the data acknowledged in the round, γ fixed at 30, no
+//! lower window. `dwnd` opens in slow start too, which lasts until `cwnd`, not `W`, passes the
+//! threshold. After a loss both must fit into the stack's window: if either alone is larger,
+//! `dwnd = 0`. It holds half the threshold during recovery.
 
 use fairway_units::Duration;
 
@@ -44,21 +44,21 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("alpha", "factor of the delay window's growth", 0.125, 0.0, 1.0).only(PAPER),
         Param::new("k", "power of the window in the delay window's growth", 0.75, 0.0, 1.0)
             .only(PAPER),
-        Param::new("beta", "share of the window taken away at a loss", 0.5, 0.01, 0.9).only(PAPER),
-        Param::new("zeta", "share of the queue taken away once it is too long", 1.0, 0.0, 10.0)
+        Param::new("beta", "fraction by which a loss reduces the window", 0.5, 0.01, 0.9)
+            .only(PAPER),
+        Param::new("zeta", "fraction of the queue drained when it is too long", 1.0, 0.0, 10.0)
             .only(PAPER),
         Param::new(
             "gamma",
-            "segments in queues from which the delay window shrinks; the most if tuned",
+            "segments in queues from which the delay window shrinks; the maximum if tuned",
             30.0,
             0.0,
             1e5,
         ),
-        Param::new("gamma_low", "least segments in queues to which gamma is tuned", 5.0, 0.0, 1e5)
-            .only(PAPER),
+        Param::new("gamma_low", "minimum of gamma if tuned, segments", 5.0, 0.0, 1e5).only(PAPER),
         Param::new(
             "lambda",
-            "weight of the newest queue in gamma; 0 keeps gamma fixed",
+            "weight of the newest queue in gamma; 0 for a fixed gamma",
             0.25,
             0.0,
             1.0,
@@ -145,7 +145,7 @@ struct Tan {
     /// The part of the window that follows the delay, segments.
     dwnd: f64,
     dwnd_before_loss: f64,
-    /// Segments that Reno's part alone would have in queues, if measured since the last loss.
+    /// Segments in queues by Reno's part alone, if measured since the last loss.
     diff_reno: Option<f64>,
     rounds: DelayRound,
 }
@@ -242,7 +242,7 @@ impl Rule for Tan {
     }
 
     fn on_idle(&mut self, _idle: Duration, flow: &Flow) {
-        // The base outlives a pause, as Caltech's module reads the draft.
+        // The base survives an idle period, as in Caltech's module.
         self.rounds.restart(flow);
         self.dwnd = 0.0;
     }
@@ -265,7 +265,7 @@ struct Linux2_6_22 {
 }
 
 impl Linux2_6_22 {
-    /// Both parts make the window that the stack has set.
+    /// Fit both parts into the window set by the stack.
     fn fit_into(&mut self, window: u32) {
         if self.cwnd.max(self.dwnd) > window {
             self.dwnd = 0;
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_without_queues_adds_a_segment_and_the_delay_window() {
+    fn a_round_without_queueing_adds_a_segment_and_the_delay_window() {
         // 100 + 1 and 3 (2.95, or of the 101 acknowledged ⌊31.9/8⌋ − 1 = 2).
         let paper = after(Variant::Paper, &Start::avoidance(100, 100), 1, 100);
         assert_eq!(paper.cwnd(), 103);
@@ -383,7 +383,7 @@ mod tests {
             let mut probe = after(variant, &Start::avoidance(300, 100), 10, 100);
             let opened = probe.cwnd();
             assert!(opened > 370, "{variant:?}: {opened}");
-            // 60 segments wait: below Reno's part nothing is taken.
+            // 60 segments are queued: only the delay window is reduced.
             probe.rtt = Duration::from_millis(120);
             for _ in 0..10 {
                 for _ in 0..=probe.cwnd() {
@@ -416,13 +416,13 @@ mod tests {
             rule.tune_gamma();
             assert!((rule.gamma - gamma).abs() < 1e-12);
         }
-        // Nothing measured, nothing changed.
+        // Without a measurement nothing changes.
         rule.tune_gamma();
         assert!((rule.gamma - 30.0).abs() < 1e-12);
     }
 
     #[test]
-    fn both_parts_fit_into_what_the_stack_left() {
+    fn both_parts_fit_into_the_stacks_window() {
         let parts = |cwnd, dwnd, window| {
             let mut rule = Linux2_6_22 { gamma: 30.0, cwnd, dwnd, rounds: DelayRound::new() };
             rule.fit_into(window);

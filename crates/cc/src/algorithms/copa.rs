@@ -1,31 +1,32 @@
-//! Copa: steers its rate towards one that falls with the queueing delay, so that a few segments of
-//! each flow wait in the queue; where others keep the queue full it becomes as hungry as they are.
+//! Copa: moves its rate towards a target inversely proportional to the queueing delay, so that each
+//! flow keeps a few segments in the queue; if other flows keep the queue full, it competes with
+//! them.
 //!
 //! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the
-//! Internet", NSDI 2018, section 2. `RTTmin` is the smallest round trip of 10 s, `RTTstanding` that
-//! of the last srtt/2, `dq = RTTstanding − RTTmin`. Each segment delivered takes the window W by
-//! `v/(δ·W)` towards the target rate `1/(δ·dq)`: up while `W/RTTstanding` does not exceed it, else
-//! down. Segments leave at `2·W/RTTstanding`. The velocity v is 1; once a round the window is
-//! compared with that of a round before, and once three rounds went one way, v doubles with every
-//! further one, until the direction changes. Slow start doubles the window each round until
-//! the rate exceeds the target.
+//! Internet", NSDI 2018, section 2. `RTTmin` is the minimum RTT of 10 s, `RTTstanding` that of the
+//! last srtt/2, `dq = RTTstanding − RTTmin`. Each segment delivered moves the window W by `v/(δ·W)`
+//! towards the target rate `1/(δ·dq)`: up while `W/RTTstanding` does not exceed it, otherwise down.
+//! The pacing rate is `2·W/RTTstanding`. The velocity v is 1; once per round the window is compared
+//! with that of the round before, and after three rounds in one direction v doubles in every
+//! further one, until the direction changes. Slow start doubles the window each round until the
+//! rate exceeds the target.
 //!
-//! In default mode δ = ½ and a loss means nothing. A queue is nearly empty when
-//! `dq ≤ (RTTmax − RTTmin)/10`, RTTmax over four round trips; if it was not for five, others fill it, and
-//! Copa competes: `1/δ` grows by one a round, a loss halves it, and δ never exceeds ½.
+//! In default mode δ = ½ and losses are ignored. A queue is nearly empty when `dq ≤ (RTTmax −
+//! RTTmin)/10`, RTTmax over four round trips; if it was not for five, other flows fill it, and Copa
+//! competes: `1/δ` grows by one per round, a loss halves it, and δ never exceeds ½.
 //!
-//! The authors' code (genericCC, `markoviancc.cc`) settles what the paper leaves open: a step takes at
-//! most a segment (`v ≤ δ·W`), W ≥ 2, and when more than 30 % of two round trips are lost W falls to
-//! 70 % in either mode (`heavy_loss`). It differs in that it takes the direction from a vote of the
-//! acknowledgements, looks for an empty queue over four round trips, and remembers RTTmin for 20 round
-//! trips if that is longer.
+//! Where the paper is silent, this follows the authors' code (genericCC, `markoviancc.cc`): a step
+//! is at most a segment (`v ≤ δ·W`), W ≥ 2, and when more than 30 % of two round trips are lost W
+//! falls to 70 % in either mode (`heavy_loss`). That code differs: it takes the direction from a
+//! vote of the acknowledgements, looks for an empty queue over four round trips, and keeps RTTmin
+//! for 20 round trips if that is longer.
 //!
-//! Assumed: the fourth round in one direction is the first that doubles v, and the first step against
-//! the direction sets it back to 1 without waiting for the end of the round, both as in Facebook's
-//! mvfst (without the latter, `prompt_turn = 0`, the window swings from empty to full on long
-//! paths); a congestion mark counts as a loss; after a timeout the window is one segment and slow
-//! start begins; after a pause the window stays, being paced. Slow start is its own, whatever the
-//! connection names.
+//! Assumed: the fourth round in one direction is the first that doubles v, and the first step in
+//! the other direction resets it to 1 at once, both as in Facebook's mvfst (without the latter,
+//! `prompt_turn = 0`, the window oscillates between an empty and a full queue on long paths); a
+//! congestion mark counts as a loss; after a timeout the window is one segment and slow start
+//! begins; after an idle period the window stays, as it is paced. It always uses its own slow
+//! start.
 
 use fairway_units::{Duration, Rate, Time};
 
@@ -49,18 +50,28 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new("delta", "δ in default mode: 1/δ segments wait in queues", 0.5, 0.004, 100.0),
         Param::switch("competitive", "whether it competes with flows that fill queues", true),
-        Param::new("min_rtt_window_s", "time that RTTmin is remembered, s", 10.0, 0.1, 1000.0),
+        Param::new("min_rtt_window_s", "window of the RTTmin filter, s", 10.0, 0.1, 1000.0),
         Param::new("velocity_rounds", "rounds in one direction before v doubles", 3.0, 1.0, 100.0)
             .whole(),
-        Param::switch("prompt_turn", "whether the first step the other way resets v", true),
+        Param::switch(
+            "prompt_turn",
+            "whether the first step in the other direction resets v",
+            true,
+        ),
         Param::new(
             "empty_share",
-            "share of the spread of round trips below which the queue is nearly empty",
+            "fraction of the RTT range below which the queue is nearly empty",
             0.1,
             0.0,
             1.0,
         ),
-        Param::new("heavy_loss", "share lost that means too much; 1 for none", 0.3, 0.0, 1.0),
+        Param::new(
+            "heavy_loss",
+            "loss rate that reduces the window in either mode; 1 for none",
+            0.3,
+            0.0,
+            1.0,
+        ),
     ],
     vectors: &[
         Vector::new("RTTmin 100, standing 110 ms, δ = ½: W = 0.11/(0.5 · 0.01)", 22.0, || {
@@ -132,12 +143,12 @@ fn build(_variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionC
 /// `markoviancc.cc`, `update_intersend_time`: segments.
 const MIN_WINDOW: f64 = 2.0;
 const MAX_WINDOW: f64 = u32::MAX as f64;
-/// Section 2.2: round trips over which the largest one is taken.
+/// Section 2.2: round trips of the RTTmax filter.
 const MAX_RTT_ROUNDS: u64 = 4;
 /// Section 2.2: round trips without a nearly empty queue until it competes.
 const FULL_ROUNDS: u64 = 5;
-/// genericCC `estimators.cc`, `ReduceOnLoss`: round trips over which losses are counted, the fewest
-/// segments for it, and what is kept of the window.
+/// genericCC `estimators.cc`, `ReduceOnLoss`: round trips over which losses are counted, least
+/// number of segments, and factor of the window.
 const LOSS_ROUNDS: u64 = 2;
 const LOSS_SEGMENTS: u64 = 20;
 const HEAVY_LOSS_KEEPS: f64 = 0.7;
@@ -152,13 +163,13 @@ fn target_window(delta: f64, standing: Duration, min_rtt: Duration) -> f64 {
     if queueing_s > 0.0 { standing.as_secs_f64() / (delta * queueing_s) } else { f64::INFINITY }
 }
 
-/// The window after `segments` delivered, below zero for the way down, each a step of v/(δ·W).
+/// The window after `segments` delivered, each a step of v/(δ·W); negative for steps down.
 fn moved(window: f64, segments: f64, velocity: f64, delta: f64) -> f64 {
     let velocity = velocity.min(delta * window).max(1.0);
     (window + segments * velocity / (delta * window)).clamp(MIN_WINDOW, MAX_WINDOW)
 }
 
-/// How fast the window moves.
+/// Velocity of the window.
 #[derive(Clone, Copy, Debug)]
 struct Velocity {
     value: f64,
@@ -174,7 +185,7 @@ impl Velocity {
         Velocity { value: 1.0, is_upward: true, rounds: 0, window }
     }
 
-    /// A step goes this way: a velocity gained on the other way is not for it.
+    /// Reset the velocity if a step is in the other direction.
     fn turn(&mut self, is_upward: bool, window: f64) {
         if is_upward != self.is_upward && self.value > 1.0 {
             *self = Velocity { is_upward, ..Velocity::new(window) };
@@ -203,7 +214,7 @@ struct Losses {
     delivered: u64,
 }
 
-/// What a loss or a timeout changed.
+/// State before a loss or timeout.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     window: f64,
@@ -224,7 +235,7 @@ struct Copa {
     /// Segments.
     window: f64,
     in_slow_start: bool,
-    /// 1/δ, the segments it wants to have waiting.
+    /// 1/δ, the target of segments in the queue.
     inverse_delta: f64,
     is_competing: bool,
     velocity: Velocity,
@@ -238,7 +249,7 @@ struct Copa {
 }
 
 impl Copa {
-    /// RTTstanding and RTTmin, with this acknowledgement's round trip taken in.
+    /// RTTstanding and RTTmin, including the RTT of this acknowledgement.
     fn measure(&mut self, ack: &Ack, flow: &Flow) -> Option<(Duration, Duration)> {
         if let Some(rtt) = ack.rtt {
             let srtt = flow.srtt.unwrap_or(rtt);
@@ -249,7 +260,7 @@ impl Copa {
         self.standing.get().zip(self.min_rtt.get())
     }
 
-    /// Section 2.2: who else fills the queue?
+    /// Section 2.2: choose between the default and the competitive mode.
     fn choose_mode(&mut self, standing: Duration, min_rtt: Duration, flow: &Flow) {
         let spread = self.max_rtt.get().unwrap_or(standing) - min_rtt;
         let queueing_s = (standing - min_rtt).as_secs_f64();
@@ -271,7 +282,7 @@ impl Copa {
         }
     }
 
-    /// A step for each of `segments`, of which those upwards need a window in use.
+    /// Take a step for each of `segments`; steps up require that the window is in use.
     fn approach(&mut self, target: f64, segments: f64, is_used: bool) {
         let delta = 1.0 / self.inverse_delta;
         let is_below = self.window <= target;
@@ -292,7 +303,7 @@ impl Copa {
         }
     }
 
-    /// genericCC: the window falls where far too much is lost.
+    /// genericCC: reduce the window at a high loss rate.
     fn count_losses(&mut self, flow: &Flow) {
         let begin = Losses { since: flow.now, lost: flow.lost, delivered: flow.delivered };
         let counted = *self.losses.get_or_insert(begin);
@@ -371,7 +382,7 @@ impl CongestionControl for Copa {
     }
 
     fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, flow: &Flow) {
-        // Nothing was seen of the queue, which is not to say that it was full.
+        // The queue was not observed, so it does not count as full.
         self.nearly_empty_at = Some(flow.now);
         self.losses = None;
     }
@@ -387,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn velocity_doubles_after_three_rounds_one_way_and_falls_back_to_one() {
+    fn velocity_doubles_after_three_rounds_in_one_direction_and_is_reset() {
         let mut velocity = Velocity::new(10.0);
         let mut seen = Vec::new();
         for window in [11.0, 12.0, 13.0, 15.0, 19.0, 18.0, 17.0, 16.0, 17.0] {
@@ -410,8 +421,8 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_fills_the_path_and_leaves_the_queue_short() {
-        // δ = ½ wants two segments waiting; swings and their delay add some.
+    fn alone_it_fills_the_path_and_keeps_the_queue_short() {
+        // δ = ½ is a target of two segments in the queue; oscillations add some.
         let mut path = path(&[], 0.0);
         let window = mean(&mut path, 20_000, 60_000, |path| path.cc.cwnd() as f64 / 1448.0);
         assert!((98.0..115.0).contains(&window), "{window}");
@@ -428,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_never_empties_makes_it_compete() {
+    fn it_competes_if_the_queue_never_empties() {
         let mut p = probe(&Start::avoidance(10, 100));
         p.ack(1);
         // 50 ms of queue at all times. The target is 150/(½·50) = 6 segments in default mode.
@@ -436,14 +447,14 @@ mod tests {
         for _ in 0..10 {
             p.round();
         }
-        // It competes after 750 ms; 1/δ = n wants 3·n segments.
+        // It competes after 750 ms; with 1/δ = n the target is 3·n segments.
         let early = p.cwnd();
         for _ in 0..20 {
             p.round();
         }
         let late = p.cwnd();
         assert!(late > early + 20, "{early}, then {late}");
-        // A nearly empty queue: back to two segments, and the same queue is too much again.
+        // A nearly empty queue restores the default mode, in which the same queue is too long.
         p.rtt = ms(101);
         p.round();
         let before = p.cwnd();

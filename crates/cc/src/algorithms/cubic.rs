@@ -1,22 +1,22 @@
-//! CUBIC: the window is a cubic function of the time since the last loss, flat where the loss was.
+//! CUBIC: the window is a cubic function of the time since the last loss, with its plateau at the
+//! window of that loss.
 //!
 //! Source: RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023) section 4. W(t) =
-//! C(t − K)³ + Wmax with K = ((Wmax − W at the start of the epoch)/C)^⅓; the window heads for
-//! W(t + RTT), and follows an estimate of Reno's window where that is larger. The RFC counts
-//! growth per acknowledgement; here it is per acknowledged segment, so that delayed
-//! acknowledgements do not slow it.
+//! C(t − K)³ + Wmax with K = ((Wmax − W at the start of the epoch)/C)^⅓; the target is W(t + RTT),
+//! or an estimate of Reno's window if that is larger. The RFC counts growth per acknowledgement;
+//! here it is per acknowledged segment, so that delayed acknowledgements do not slow it.
 //!
-//! Linux (`net/ipv4/tcp_cubic.c`) keeps time in 1/1024 s, adds the smallest round trip instead of
-//! the smoothed one, and turns the target into the number of segments to count per increase; its
-//! cube root is off by 0.2 %, the one here is exact. Linux 6.1 (v2.3): β = 717/1024, counts
-//! delivered segments, at least 2 per increase, at most 20 before the first loss, updated once
-//! per tick; HyStart. Linux 2.6.22 (v2.1): β = 819/1024, counts acknowledgements, 50 before the
-//! first loss, divided by the ratio of segments to acknowledgements as in BIC; beyond the origin
-//! no more than `max_increment` segments per 100 ms. In both a timeout forgets everything, and
-//! no round trip is sampled during the first second of an epoch.
+//! Linux (`net/ipv4/tcp_cubic.c`) counts time in 1/1024 s, adds the minimum RTT instead of the
+//! smoothed one, and converts the target into the number of segments to count per increase; the
+//! error of its cube root is 0.2 %, the one here is exact. Linux 6.1 (v2.3): β = 717/1024, counts
+//! delivered segments, at least 2 per increase, at most 20 before the first loss, updated once per
+//! tick; HyStart. Linux 2.6.22 (v2.1): β = 819/1024, counts acknowledgements, 50 before the first
+//! loss, divided by the ratio of segments to acknowledgements as in BIC; beyond the origin at most
+//! `max_increment` segments per 100 ms. In both a timeout resets everything, and no RTT is sampled
+//! during the first second of an epoch.
 //!
-//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is Linux
-//! 2.6.22's curve in real numbers; the first loss takes half.
+//! ns-2's own agents had it as a patch, of which only the parameters are public. The variant is
+//! Linux 2.6.22's curve in real numbers; the first loss halves the window.
 
 mod linux;
 mod ns2;
@@ -43,7 +43,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "RFC 9438; Ha, Rhee and Xu, ACM OSR 42(5), 2008",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2],
     params: &[
-        Param::new("beta", "share of the window kept at a loss", 0.7, 0.1, 0.95).except(&[
+        Param::new("beta", "factor of the window after a loss", 0.7, 0.1, 0.95).except(&[
             (Variant::Linux6_1, 717.0 / 1024.0),
             (Variant::Linux2_6_22, 819.0 / 1024.0),
             (Variant::Ns2, 0.8),
@@ -146,17 +146,19 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// Section 4.2: the window `since_origin_s` after its curve has passed its origin, before it if negative.
+/// Section 4.2: the window at `since_origin_s` after the origin of its curve, before it if
+/// negative.
 pub fn window_at(since_origin_s: f64, origin: f64, c: f64) -> f64 {
     c * since_origin_s * since_origin_s * since_origin_s + origin
 }
 
-/// Section 4.2 equation 2, K: how long the curve takes up to its origin, from so far below it.
+/// Section 4.2 equation 2, K: time of the curve to its origin, from `below` segments below it.
 pub fn time_to_origin(below: f64, c: f64) -> f64 {
     libm::cbrt(below / c)
 }
 
-/// Section 4.3, α of the Reno-friendly region: growth per round trip that makes up for a back-off to `beta`.
+/// Section 4.3, α of the Reno-friendly region: growth per round trip that offsets a back-off to
+/// `beta`.
 pub fn reno_increase(beta: f64) -> f64 {
     3.0 * (1.0 - beta) / (1.0 + beta)
 }
@@ -166,7 +168,7 @@ pub fn converged(window: f64, beta: f64) -> f64 {
     window * (1.0 + beta) / 2.0
 }
 
-/// Section 4.2: the window after a round trip at most, by the one before.
+/// Section 4.2: greatest ratio of the window to that of a round trip before.
 pub const MOST_GROWTH: f64 = 1.5;
 
 /// RFC 9438, in real numbers: segments and seconds.
@@ -181,10 +183,10 @@ struct Rfc9438 {
     last_ack: Time,
 }
 
-/// What the RFC restores after a spurious loss.
+/// State that the RFC restores after a spurious loss.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Curve {
-    /// None before the first loss and after a timeout: the next epoch starts at its maximum.
+    /// None before the first loss and after a timeout, when the next epoch starts at its maximum.
     w_max: Option<f64>,
     cwnd_prior: f64,
     epoch: Option<Epoch>,
@@ -223,7 +225,7 @@ impl Rfc9438 {
         window_at(t - epoch.k, epoch.origin, self.c)
     }
 
-    /// Section 4.2: time during which the application did not fill the window does not count.
+    /// Section 4.2: application-limited time does not count.
     fn pause(&mut self, span: Duration, now: Time) {
         if let Some(epoch) = &mut self.state.epoch {
             epoch.start = (epoch.start + span).min(now);
@@ -243,7 +245,7 @@ impl Rule for Rfc9438 {
         let w = window.exact();
         let per_segment = f64::from(acked) / w;
         let mut epoch = self.state.epoch.unwrap_or_else(|| self.start_epoch(w, flow.now));
-        // Section 4.3: slower than Reno only until the window before the loss is reached.
+        // Section 4.3: slower than Reno only below the window before the loss.
         let alpha =
             if epoch.w_est >= self.state.cwnd_prior { 1.0 } else { reno_increase(self.beta) };
         epoch.w_est += alpha * per_segment;
@@ -266,7 +268,7 @@ impl Rule for Rfc9438 {
         let falling = self.state.w_max.is_some_and(|w_max| w < w_max);
         let w_max = if falling && self.fast_convergence { converged(w, self.beta) } else { w };
         self.state = Curve { w_max: Some(w_max), cwnd_prior: w, epoch: None };
-        // Section 4.6: of what is in flight, not of a window that may not have been filled.
+        // Section 4.6: of FlightSize, as the window may not have been filled.
         whole_segments(f64::from(flight(window, flow)) * self.beta)
     }
 

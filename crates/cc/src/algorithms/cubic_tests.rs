@@ -1,4 +1,4 @@
-//! Vectors of CUBIC, worked by hand.
+//! Worked examples of CUBIC.
 
 use super::*;
 use crate::testing::{ack, flow};
@@ -33,7 +33,7 @@ fn rfc_curve_after_a_loss_at_1000() {
 }
 
 #[test]
-fn rfc_heads_for_the_window_one_round_trip_ahead() {
+fn rfc_targets_the_window_one_round_trip_ahead() {
     // Loss at 1000, 700 kept. First acknowledgement: t = 0, RTT 100 ms: W(0.1) =
     // 1000 − 0.4·8.9856³ = 1000 − 290.21 = 709.79; a whole window acknowledged goes there.
     let mut rule = Rfc9438 { tcp_friendliness: false, ..Rfc9438::new() };
@@ -117,8 +117,8 @@ fn linux_scale_factors() {
     assert_eq!(linux6_1().core.inverse_c, 2_681_735_677);
 }
 
-/// The segments per increase that Linux 6.1's curve asks for at window `cwnd`, `since` ms after
-/// an epoch that began at 70 segments after a loss at 100, with 100 ms as smallest round trip.
+/// Segments per increase by Linux 6.1's curve at window `cwnd`, `since` ms after an epoch began at
+/// 70 segments after a loss at 100, with a minimum RTT of 100 ms.
 fn linux6_1_count(since: u64, cwnd: u64) -> u64 {
     let mut core = LinuxCore::with(717, 410);
     core.w_max = 100;
@@ -213,7 +213,7 @@ fn linux2_6_22_growth_beyond_the_origin_is_bounded() {
 }
 
 #[test]
-fn linux2_6_22_delay_is_truncated_now_less_rounded_then() {
+fn linux2_6_22_delay_is_the_truncated_clock_minus_the_rounded_echo() {
     let mut rule = linux2_6_22();
     let mut window = Window::new(10);
     // Now 2000.9 ms, sent at 1960.5: 2000 − 1961 (rounded up) = 39 ms.

@@ -1,23 +1,23 @@
 //! DCM: DCM+ with a bandwidth sample for every acknowledgement. **A reconstruction.**
 //!
 //! Source: R. Hamamreh, M. Bawatna, "DCM: Protocol for Dynamic Avoiding End-to-End Congestion in
-//! MANETs", Journal of Wireless Networking and Communications 4(3), 2014, 67–75, which could not be
-//! had. What is known of it is what its successor's texts say: it is meant for mobile ad hoc
-//! networks and estimates the bandwidth by Westwood's method, of one sample per
-//! acknowledgement, where DCM+ takes Westwood+'s (Khader's thesis of 2020, section 4.1; Hamamreh,
-//! SCIREA Journal of Electrical Engineering 5(5), 2020, abstract).
+//! MANETs", Journal of Wireless Networking and Communications 4(3), 2014, 67–75, which was not
+//! available. According to the texts on its successor, it is meant for mobile ad hoc networks and
+//! estimates the bandwidth by Westwood's method, one sample per acknowledgement, while DCM+ uses
+//! Westwood+'s (Khader's thesis of 2020, section 4.1; Hamamreh, SCIREA Journal of Electrical
+//! Engineering 5(5), 2020, abstract).
 //!
-//! All else is taken from reading 0 of "dcm+", whose page has the formulas: for every
-//! acknowledgement `2·rateCA` segments below ssthresh and `2/(rateCA·cwnd)` from it on; a timeout
-//! value divided by rateCA at each round-trip sample; `ssthresh = max(2, BWE·RTTmin)` at a loss.
-//! The filter is that of the thesis's algorithm 3-1:
-//! `BWE ← 19/21·BWE + 1/21·(b + b_last)`, b being an acknowledgement's bytes over the time since the
-//! last one, however long. The switches are those of "dcm+"; -1 stands for reading 0. Equation 4.1
-//! (`rto_rule` 1), `RTO_new/RTO_old = RTT_new/RTT_old`, may be the older rule: it is also that
-//! of TCP WELCOME, from which the thesis says DCM+ descends.
+//! Everything else is from reading 0 of "dcm+", whose page has the formulas: per acknowledgement
+//! `2·rateCA` segments below ssthresh and `2/(rateCA·cwnd)` from it on; a timeout divided by rateCA
+//! at each RTT sample; `ssthresh = max(2, BWE·RTTmin)` at a loss. The filter is that of the
+//! thesis's algorithm 3-1: `BWE ← 19/21·BWE + 1/21·(b + b_last)`, where b is an acknowledgement's
+//! bytes over the time since the last one, of any length. The switches are those of "dcm+"; -1
+//! means reading 0. Equation 4.1 (`rto_rule` 1), `RTO_new/RTO_old = RTT_new/RTT_old`, may be the
+//! older rule: it is also that of TCP WELCOME, from which, according to the thesis, DCM+ descends.
 //!
-//! Bunched acknowledgements make the estimate too large, as in Westwood. The thesis finds DCM+
-//! 120 times faster than DCM without saying how DCM was simulated, so nothing can be checked against it.
+//! Compressed acknowledgements cause overestimation, as in Westwood. The thesis finds DCM+ 120
+//! times faster than DCM without saying how DCM was simulated, so nothing can be checked against
+//! it.
 
 use super::dcm_plus::{Dcm, RATIO, RTO_RULE, RTO_STEP, SIGN, SLOW_START, Switches};
 use crate::bandwidth::Tustin;
@@ -68,7 +68,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             let mut probe = probe(Start::avoidance(20, 100));
             probe.ack(1);
             probe.rtt = probe.rtt.saturating_mul(2);
-            // Its round trip is the old one at the next sample.
+            // Its RTT is the old one at the next sample.
             probe.ack(1);
             probe.ack(1);
             probe.cc.min_rto().map_or(f64::NAN, |timeout| timeout.as_secs_f64())
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_longer_round_trip_may_lengthen_the_timeout() {
+    fn a_longer_rtt_may_lengthen_the_timeout() {
         // Equation 4.1: 100 ms, then 200: 1 s · 2; then 200 again: 1 s · 2 · 1.
         let mut probe = probe(Start::avoidance(20, 100).with("rto_rule", 1.0));
         probe.ack(1);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn bunched_acknowledgements_raise_the_estimate() {
+    fn compressed_acknowledgements_raise_the_estimate() {
         // 20 per round of 100 ms, but all within 20 ms: the gaps show five times the rate, but
         // for the one gap of 80 ms.
         let mut probe = probe(Start::avoidance(20, 100));
@@ -113,7 +113,7 @@ mod tests {
             probe.acks(20, 1);
             probe.now = probe.now + fairway_units::Duration::from_millis(80);
         }
-        // Of the threshold: the window never rises at a loss. RTTmin is that of the probe, 20 ms.
+        // Tested on the threshold, as the window never rises at a loss. RTTmin is 20 ms.
         probe.loss();
         let threshold = probe.ssthresh().unwrap_or(0);
         assert!(threshold >= 15, "{threshold}: 20 segments per 100 ms · 20 ms would be 4");

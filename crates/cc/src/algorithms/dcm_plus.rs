@@ -1,26 +1,26 @@
-//! DCM+: Westwood+'s bandwidth estimate and back-off, with growth and timeout steered by the ratio of
-//! two round-trip times, `rateCA`.
+//! DCM+: Westwood+'s bandwidth estimate and back-off, with growth and timeout controlled by the
+//! ratio of two RTTs, `rateCA`.
 //!
 //! Source: D. S. A. Khader, "Robust Dynamic Congestion Control Protocol for Mobile Networks (TCP
 //! DCM+)", MSc thesis, Al-Quds University, 2020 (chapter 4, appendix B); R. Hamamreh, D. Khader,
 //! IJCNS 12, 2019. For every **acknowledgement**, however much it acknowledges, equation 4.2 adds
-//! `2·rateCA` to cwnd below a threshold and `2/(rateCA·cwnd)` from it on, where
-//! `rateCA = RTT_old/RTT_min` (4.3). A timeout value is divided by rateCA (4.5). At a loss
-//! `ssthresh = max(2, BWE·RTTmin)` in segments and cwnd falls to it if it is larger; after a timeout
-//! cwnd is 1. Thesis and code say little more, and disagree in the places below.
+//! `2·rateCA` to cwnd below a threshold and `2/(rateCA·cwnd)` from it on, where `rateCA =
+//! RTT_old/RTT_min` (4.3). A timeout is divided by rateCA (4.5). At a loss `ssthresh = max(2,
+//! BWE·RTTmin)` in segments and cwnd falls to it if larger; after a timeout cwnd is 1. Thesis and
+//! code say little more, and disagree in the points below.
 //!
-//! **`reading`** chooses whom to follow: 0, chapter 4 with windows in segments (below the
-//! threshold the window triples every round trip); 1, the ns-3.29 C++ of appendix B with windows in
-//! bytes (2 or 3 **bytes** per acknowledgement below the threshold and none from it on, so that the
-//! window stands still but for slow start and losses); 2, **frozen**: what that code compiles to if its
-//! RTT_old is never assigned. Then rateCA is 0, and both increments are 0 bytes, for `(uint32_t) (2/0.0)` is
-//! 0 on x86-64: ns-3.29's Westwood+ to the byte, but for congestion avoidance, which adds nothing. That is
-//! an inference; of the rules tried it comes closest to the thesis' runs. Every other switch but
-//! `rto_start_ms` is -1 by default, which means as the reading has it; what that is stands behind its name
-//! as (reading 0, reading 1). Reading 2 has no switches and ignores them.
+//! **`reading`** selects the source: 0, chapter 4 with windows in segments (below the threshold the
+//! window triples every round trip); 1, the ns-3.29 C++ of appendix B with windows in bytes (2 or 3
+//! **bytes** per acknowledgement below the threshold and none from it on, so that only slow start
+//! and losses change the window); 2, **frozen**: that code if its RTT_old is never assigned. Then
+//! rateCA is 0, and both increments are 0 bytes, as `(uint32_t) (2/0.0)` is 0 on x86-64: ns-3.29's
+//! Westwood+ to the byte, but without growth in congestion avoidance. That is an inference; of the
+//! rules tried it comes closest to the thesis's runs. Every other switch except `rto_start_ms` is
+//! -1 by default, the value of the reading, given after its name as (reading 0, reading 1). Reading
+//! 2 ignores all switches.
 //!
 //! 1. `unit` (0, 1): the increments of equation 4.2 are segments (0), or bytes rounded down (1).
-//! 2. `threshold` (0, 1): growth is quick below ssthresh (0), or below the present BWE·RTTmin (1).
+//! 2. `threshold` (0, 1): growth is fast below ssthresh (0), or below the current BWE·RTTmin (1).
 //!    `equality` (0, 1): a window equal to it is not below (0, "<" of 4.2), or is (1, "<=" of the
 //!    code and of the prose).
 //! 3. `rto_kind` (0, 1): the divided value is the timeout itself, and starts again when it expires

@@ -1,20 +1,20 @@
-//! DCTCP: the receiver echoes every congestion mark, and the window falls in proportion to the
-//! share of marks instead of by half.
+//! DCTCP: the receiver echoes every congestion mark, and the window is reduced in proportion to the
+//! fraction of marks instead of by half.
 //!
-//! Source: RFC 8257. With `F` the share of marked bytes in a window of data, after each window
+//! Source: RFC 8257. With `F` the fraction of marked bytes in a window of data, after each window
 //! `α ← (1 − g)·α + g·F`, `g = 1/16`, `α = 1` at the start (sections 3.3 and 4.2). In a window of
 //! data with a mark `cwnd ← cwnd·(1 − α/2)`, once; a loss halves the window, and growth is Reno's
 //! (sections 3.3 to 3.5).
 //!
 //! Linux 6.1 (`net/ipv4/tcp_dctcp.c`) keeps α in 1/1024 and `g` as a power of two:
-//! `α ← α − ⌊α/16⌋ + ⌊64·marked/delivered⌋`, at most 1024, and an α below 16 falls to 0 at once. The
-//! threshold is `cwnd − ⌊cwnd·α/2048⌋`, at least 2. Its window of data ends when all that was
+//! `α ← α − ⌊α/16⌋ + ⌊64·marked/delivered⌋`, at most 1024, and an α below 16 falls to 0 at once.
+//! The threshold is `cwnd − ⌊cwnd·α/2048⌋`, at least 2. Its window of data ends when all data
 //! outstanding at its start is acknowledged; the RFC's ends one acknowledgement later. A loss in a
-//! window that a mark has reduced already halves it again.
+//! window already reduced by a mark halves it again.
 //!
 //! The RFC counts bytes acknowledged cumulatively; here, as in Linux, bytes count when they are
-//! delivered, because the marks do. Marks and their exact echo are always on: a peer that does not
-//! know them, with which Linux falls back to Reno, is not modelled.
+//! delivered, as the marks do. Marks and their exact echo are always on: a peer without support for
+//! them, with which Linux falls back to Reno, is not modelled.
 
 use crate::marks::ObservationWindow;
 use crate::{
@@ -34,7 +34,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new(
             "g",
-            "weight of the newest share of marks (Linux: the nearest power of two)",
+            "weight of the newest fraction of marks (Linux: the nearest power of two)",
             0.0625,
             0.0009765625,
             1.0,
@@ -98,7 +98,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// What it needs, with or without ECT(1).
+/// Needs of the algorithm, with or without ECT(1).
 fn needs(ect1: bool) -> Needs {
     let ecn = if ect1 { EcnFeedback::Scalable } else { EcnFeedback::Accurate };
     Needs { ecn, ..Needs::default() }
@@ -110,8 +110,8 @@ struct Rfc {
     g: f64,
     alpha: f64,
     observed: ObservationWindow,
-    /// What the last reduction left beyond whole segments. The RFC counts bytes: without it, cuts
-    /// of less than a segment would take a whole one.
+    /// Fraction of a segment left by the last reduction. The RFC counts bytes: without it,
+    /// reductions by less than a segment would be rounded to a whole one.
     rest: f64,
 }
 
@@ -171,10 +171,10 @@ struct Linux {
 }
 
 impl Linux {
-    /// `dctcp_update_alpha`; `marked` is the share in 1/2^(10 − shift_g).
+    /// `dctcp_update_alpha`; `marked` is the fraction in 1/2^(10 − shift_g).
     fn observe(&mut self, marked: u32) {
         let faded = self.alpha >> self.shift_g;
-        // `min_not_zero`: what is too small to fade by a share goes altogether.
+        // `min_not_zero`: an α too small to be reduced by the shift becomes zero.
         self.alpha -= if faded == 0 { self.alpha } else { faded };
         self.alpha = (self.alpha + marked).min(MAX_ALPHA);
     }
@@ -182,7 +182,7 @@ impl Linux {
     /// `dctcp_ssthresh`.
     fn after_mark(&self, cwnd: u32) -> u32 {
         let cut = (u64::from(cwnd) * u64::from(self.alpha)) >> 11;
-        // α is at most 1024, so that the cut is at most half.
+        // α is at most 1024, so the reduction is at most half.
         (cwnd - cut as u32).max(2)
     }
 
@@ -203,8 +203,8 @@ impl Rule for Linux {
             self.observe(self.observed.share(1 << (10 - self.shift_g)) as u32);
             self.observed.restart(flow);
         }
-        // The stack takes a loss in a window that a mark has reduced for the same episode; the
-        // module halves the threshold whenever recovery begins (`dctcp_state`).
+        // In a window reduced by a mark the stack counts a loss as the same episode; the module
+        // halves the threshold whenever recovery begins (`dctcp_state`).
         if (self.phase, flow.phase) == (Phase::Cwr, Phase::Recovery) {
             window.ssthresh = Linux::after_loss(window.cwnd);
             window.cwnd = window.cwnd.min(window.ssthresh);
@@ -234,7 +234,7 @@ fn linux(alpha: u32) -> Linux {
     }
 }
 
-/// α of the RFC after windows with these shares of marks.
+/// α of the RFC after windows with these fractions of marks.
 fn rfc_alpha(shares: &[f64]) -> f64 {
     let mut rule = Rfc {
         ect1: false,
@@ -247,7 +247,7 @@ fn rfc_alpha(shares: &[f64]) -> f64 {
     rule.alpha
 }
 
-/// α of Linux after windows with these shares of marks, in 1/1024.
+/// α of Linux after windows with these fractions of marks, in 1/1024.
 fn linux_alpha(shares: &[f64]) -> u32 {
     let mut rule = linux(MAX_ALPHA);
     shares.iter().for_each(|share| rule.observe((share * 64.0) as u32));
@@ -273,14 +273,14 @@ mod tests {
             rule.observe(marked);
             assert_eq!((rule.alpha, rule.after_mark(100)), (alpha, threshold));
         }
-        // 16/16 = 1 is taken; 15/16 = 0 would be, so all 15 are.
+        // 16 loses 16/16 = 1; 15 would lose ⌊15/16⌋ = 0 and becomes 0.
         let mut rule = linux(16);
         rule.observe(0);
         assert_eq!(rule.alpha, 15);
         rule.observe(0);
         assert_eq!(rule.alpha, 0);
         assert_eq!(rule.after_mark(100), 100);
-        // α = 1 takes half, never below two segments.
+        // α = 1 halves, down to two segments.
         assert_eq!(linux(1024).after_mark(100), 50);
         assert_eq!(linux(1024).after_mark(2), 2);
         assert_eq!(linux(1024).after_mark(u32::MAX), u32::MAX / 2 + 1);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_after_a_mark_halves_what_the_mark_left() {
+    fn a_loss_after_a_mark_halves_the_reduced_window() {
         let mut rule = linux(0);
         let mut window = Window { ssthresh: 80, ..Window::new(80) };
         for phase in [Phase::Cwr, Phase::Recovery, Phase::Recovery] {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_of_less_than_a_segment_add_up() {
+    fn reductions_by_less_than_a_segment_add_up() {
         // α about 0.002 after a hundred rounds without a mark, (15/16)^100: 0.001·100 = 0.1 or so
         // a cut, so that ten take one segment or two, not ten.
         let mut probe = Probe::new("dctcp", Variant::Paper, &Start::avoidance(10, 10));

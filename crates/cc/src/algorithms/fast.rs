@@ -1,23 +1,23 @@
-//! FAST: moves the window towards the one that keeps α segments in queues, in one equation, the
-//! faster the further away it is.
+//! FAST: moves the window towards the one that keeps α segments in queues, at a rate proportional
+//! to the distance.
 //!
 //! Source: D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: Motivation, Architecture, Algorithms,
-//! Performance", IEEE/ACM ToN 14(6), 2006: `W ← min(2W, (1 − γ)·W + γ·(W·base/RTT + α))`. At rest
-//! `W·(RTT − base)/RTT = α`. `base` is the smallest round-trip time seen, `RTT` a moving average of
-//! all with weight `min(3/W, 1/4)` for the newest. A loss halves the window.
+//! Performance", IEEE/ACM ToN 14(6), 2006: `W ← min(2W, (1 − γ)·W + γ·(W·base/RTT + α))`. In
+//! equilibrium `W·(RTT − base)/RTT = α`. `base` is the minimum RTT, `RTT` a moving average with
+//! weight `min(3/W, 1/4)` for the newest sample. A loss halves the window.
 //!
-//! The window is updated in one round trip and frozen in the next, as in the paper: an increase
-//! is spread over the acknowledgements of its round, a decrease is taken at once. As the window
-//! was frozen, it is also the one under which the data acknowledged at the update was sent.
+//! The window is updated in one round trip and frozen in the next, as in the paper: an increase is
+//! spread over the acknowledgements of its round, a decrease is immediate. As the window was
+//! frozen, it is also the one under which the data acknowledged at the update was sent.
 //!
-//! α, γ and the end of slow start are the defaults of the FAST agent for ns-2 by T. Cui and
-//! L. Andrew (University of Melbourne, version 1.1.3, 2007, `tcp-fast.cc`), which ns-2.35 itself does
-//! not carry. It remembers for each packet what was in flight when it was sent, and takes that in
+//! α, γ and the end of slow start are the defaults of the FAST agent for ns-2 by T. Cui and L.
+//! Andrew (University of Melbourne, version 1.1.3, 2007, `tcp-fast.cc`), which is not part of
+//! ns-2.35. The agent stores for each packet the data in flight when it was sent, and uses that in
 //! place of the frozen window. It has no slow start, but adds a segment per acknowledgement
-//! whenever the average delay in queues is below 0.75 ms, which here ends slow start and is not
-//! looked at afterwards. Its newest round trip weighs `1/max(256, W/3)`; it updates no more often
-//! than every 10 ms; where base is below 4 ms it takes increases at once. Linux has no FAST.
-//! Assumed: at least two segments, and the equation rests while anything is wrong.
+//! whenever the average queueing delay is below 0.75 ms; here that only ends slow start. The weight
+//! of its newest RTT is `1/max(256, W/3)`; it updates at most every 10 ms; if base is below 4 ms
+//! increases are immediate. Linux has no FAST. Assumed: a minimum of two segments, and no updates
+//! outside the open phase.
 
 use fairway_units::Duration;
 
@@ -40,7 +40,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         // Defaults of the agent: alpha_, gamma_ and mi_threshold_.
         Param::new("alpha", "segments to keep in queues", 100.0, 1.0, 1e5),
-        Param::new("gamma", "share of the way gone in an update", 0.5, 0.01, 1.0),
+        Param::new("gamma", "weight of the target window in an update", 0.5, 0.01, 1.0),
         Param::new(
             "slow_start_delay_ms",
             "average delay in queues that ends slow start, milliseconds",
@@ -107,7 +107,7 @@ impl Equation {
     }
 }
 
-/// An increase that is spread over a round.
+/// An increase spread over a round.
 #[derive(Clone, Copy, Default)]
 struct Rise {
     per_segment: f64,
@@ -132,7 +132,7 @@ struct Fast {
     base_s: f64,
     average_s: Option<f64>,
     round: Round,
-    /// Whether this is a round of update and not one of rest.
+    /// Whether the window is updated in this round, not frozen.
     updates: bool,
     rise: Rise,
 }
@@ -176,7 +176,7 @@ impl Rule for Fast {
             self.begin_round(window);
         }
         let is_queued = |average_s| average_s - self.base_s >= self.slow_start_delay_s;
-        // With a threshold of no delay at all there is no slow start.
+        // With a threshold of zero there is no slow start.
         if in_slow_start && self.average_s.is_some_and(is_queued) {
             window.ssthresh = window.cwnd;
         }
@@ -196,7 +196,7 @@ impl Rule for Fast {
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
         self.rise = Rise::default();
-        // The next round is one of update.
+        // The next round updates the window.
         self.updates = false;
         self.round.restart(flow);
     }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_increase_takes_a_round_and_rests_for_another() {
+    fn an_increase_takes_a_round_and_the_next_is_frozen() {
         // No queue: 50 + (100 + 100)/2 = 150. The first acknowledgement ends the round of the
         // handshake and begins one of update, of half a segment for each of the window.
         let mut probe = probe(&Start::avoidance(100, 100));
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn a_timeout_ends_an_increase() {
-        // An increase to 150 has begun. From 1 the window comes back to 50 and stays there until
-        // what was lost is recovered.
+        // An increase to 150 has begun. From 1 the window returns to 50 and stays there until the
+        // losses are recovered.
         let mut probe = probe(&Start::avoidance(100, 100));
         probe.ack(1);
         probe.rto();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_to_rest_at_alpha_segments_in_queues() {
+    fn its_equilibrium_is_alpha_segments_in_queues() {
         // A path that holds 1000 segments: RTT = 100·W/1000 beyond that, 110 at 1100.
         for start in [300, 3_000] {
             let mut probe = probe(&Start::avoidance(start, 100));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_when_a_queue_is_felt() {
+    fn slow_start_ends_when_a_queue_builds() {
         let mut probe = probe(&Start::slow_start(10, 100));
         probe.rounds(3);
         assert_eq!((probe.cwnd(), probe.ssthresh()), (80, None));

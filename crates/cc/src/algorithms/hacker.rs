@@ -1,20 +1,19 @@
 //! Fractional parallel TCP: several connections share one transfer, each growing by a fraction of
-//! what Reno grows, so that together they take no more than one where the path is full, and use
-//! it better where it is not.
+//! Reno's growth, so that together they are no more aggressive than one on a congested path, and
+//! use an uncongested one better.
 //!
 //! Source: T. J. Hacker, B. D. Noble, B. D. Athey, "Improving Throughput and Maintaining Fairness
-//! using Parallel TCP", INFOCOM 2004: a long virtual round trip stretches congestion avoidance. For
-//! every segment acknowledged `fraction/cwnd` segments more, which is one segment for every
-//! `1/fraction` round trips. A loss halves the window of the connection that had it, and of no
-//! other: of n equal ones together `1 − 1/(2n)` is kept. Slow start and timeouts are Reno's. Where
-//! n connections have `fraction` = 1/n they grow together as one.
+//! using Parallel TCP", INFOCOM 2004: a long virtual RTT stretches congestion avoidance. The window
+//! grows by `fraction/cwnd` segments per segment acknowledged, one segment per `1/fraction` round
+//! trips. A loss halves the window of only that connection: of n equal ones together `1 − 1/(2n)`
+//! is left. Slow start and timeouts are Reno's. n connections with `fraction` = 1/n grow together
+//! as one.
 //!
 //! The paper combines such connections with standard ones: the first `standard` members of a group
-//! of connections are Reno, the others fractional. A connection that is in no group counts as the
-//! first of one. The values the authors used could not be established, so that both are
-//! parameters; a tenth and none are this implementation's choice. The window grows in real numbers,
-//! not a segment at the end of each virtual round trip. As in Reno, half is kept of what is
-//! unacknowledged (RFC 5681 equation 4).
+//! of connections are Reno, the others fractional. A connection in no group counts as the first of
+//! one. The authors' values could not be established, so both are parameters; a tenth and none are
+//! this implementation's choice. The window grows in real numbers, not by a segment at the end of
+//! each virtual RTT. As in Reno, a loss halves FlightSize (RFC 5681 equation 4).
 
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Member, Param, Params, Rule, Signal,
@@ -35,14 +34,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new(
             "fraction",
-            "growth per round trip, segments: one over the virtual round trip in real ones",
+            "growth per round trip, segments: the reciprocal of the virtual round trip",
             0.1,
             0.001,
             1.0,
         ),
         Param::new(
             "standard",
-            "connections of the group that grow as Reno, the first ones",
+            "connections of the group, from the first, that grow as Reno",
             0.0,
             0.0,
             1000.0,
@@ -93,7 +92,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 }
 
 struct Fractional {
-    /// Segments more per round trip.
+    /// Growth per round trip, segments.
     per_round: f64,
 }
 
@@ -119,7 +118,7 @@ mod tests {
     use crate::Coupling;
 
     #[test]
-    fn a_tenth_takes_ten_rounds_for_a_segment() {
+    fn a_tenth_needs_ten_rounds_for_a_segment() {
         let mut probe = Probe::new("hacker", Variant::Paper, &Start::avoidance(100, 40));
         probe.rounds(10);
         // 1000 segments of 0.1/100.x: 0.995; a few more make it whole.

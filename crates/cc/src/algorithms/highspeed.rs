@@ -1,22 +1,22 @@
-//! HighSpeed TCP: above 38 segments, growth rises and back-off falls with the window.
+//! HighSpeed TCP: above 38 segments, growth increases and back-off decreases with the window.
 //!
-//! Source: RFC 3649 (S. Floyd, 2003) section 5. Up to `low_window` it is Reno. Above, back-off
-//! b(w) falls from 0.5 to `high_decrease` with the logarithm of the window, and growth is
-//! a(w) = w²·p(w)·2·b(w)/(2 − b(w)) per round trip, where p(w) is the loss rate at which w is
-//! to be the average window.
+//! Source: RFC 3649 (S. Floyd, 2003) section 5. Up to `low_window` it is Reno. Above, back-off b(w)
+//! falls from 0.5 to `high_decrease` with the logarithm of the window, and growth is a(w) =
+//! w²·p(w)·2·b(w)/(2 − b(w)) per round trip, where p(w) is the loss rate at which the average
+//! window is w.
 //!
-//! Linux (`net/ipv4/tcp_highspeed.c`) looks both up in the table of the RFC's appendix B, whose
-//! rows are where a(w) passes the next whole number; a row's number is a and b is in 1/256,
-//! truncated. It adds a to the counter once per acknowledgement, whatever that acknowledges, and
-//! grows by one segment at most. The row is looked up in congestion avoidance only, so the
-//! first loss after slow start takes half whatever the window. Linux 2.6.22 does the same and
-//! holds half the threshold while it recovers (`tcp_reno_min_cwnd`).
+//! Linux (`net/ipv4/tcp_highspeed.c`) uses the table of the RFC's appendix B, whose rows are where
+//! a(w) reaches the next whole number: a is the number of the row, b is in 1/256, truncated. It
+//! adds a to the counter once per acknowledgement, however much that acknowledges, and grows by at
+//! most one segment. It looks up the row only in congestion avoidance, so the first loss after slow
+//! start halves any window. Linux 2.6.22 does the same and holds half the threshold during recovery
+//! (`tcp_reno_min_cwnd`).
 //!
-//! ns-3.29 (`tcp-highspeed.cc`): the RFC's table with b in two decimals. Each segment counts a(w), and
-//! what is in flight backs off, by its own row.
+//! ns-3.29 (`tcp-highspeed.cc`): the RFC's table with b in two decimals. Each segment counts a(w),
+//! and back-off applies to the bytes in flight, by their own row.
 //!
-//! ns-2's own agents (`tcp/tcp.cc`, `increase_param`, `decrease_param`) follow the RFC's lines in real
-//! numbers, once for each acknowledgement. The first loss takes half whatever the window.
+//! ns-2's own agents (`tcp/tcp.cc`, `increase_param`, `decrease_param`) evaluate the RFC's lines in
+//! real numbers at each acknowledgement. The first loss halves any window.
 
 mod ns2;
 mod ns3;
@@ -50,7 +50,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             .only(REAL),
         Param::new(
             "high_window",
-            "window in segments to be reached at a loss rate of high_p",
+            "average window in segments at a loss rate of high_p",
             83_000.0,
             2e3,
             1e8,
@@ -60,7 +60,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             .only(REAL),
         Param::new(
             "high_decrease",
-            "share of the window taken away at a loss at high_window",
+            "fraction by which a loss reduces the window at high_window",
             0.1,
             0.01,
             0.5,
@@ -185,8 +185,8 @@ impl Response {
         Response { low_window, log_low, per_log, high_decrease, divisor, exponent }
     }
 
-    /// Share of window `w` taken away at a loss. The RFC's line goes on beyond high_window; it is
-    /// stopped at half of high_decrease, so that a loss always takes something.
+    /// Fraction by which a loss reduces window `w`. The RFC's line continues beyond high_window;
+    /// here it is bounded by half of high_decrease, so that every loss reduces the window.
     fn decrease(&self, w: f64) -> f64 {
         let along = (libm::log(w) - self.log_low) * self.per_log;
         (0.5 + (self.high_decrease - 0.5) * along).clamp(self.high_decrease / 2.0, 0.5)
@@ -201,8 +201,7 @@ impl Response {
 
 struct Rfc3649 {
     response: Response,
-    /// Growth per round trip at `grown_at` segments: two transcendental functions are too dear
-    /// for every acknowledgement.
+    /// Growth per round trip at `grown_at` segments, cached: it takes two transcendental functions.
     increase: f64,
     grown_at: u32,
 }
@@ -239,11 +238,11 @@ impl Rule for Rfc3649 {
 struct Row {
     /// Segments.
     cwnd: u32,
-    /// Share of the window taken away at a loss, in 1/256.
+    /// Fraction by which a loss reduces the window, in 1/256.
     decrease: u32,
 }
 
-/// Linux leaves out the 73rd and last row of the RFC.
+/// Linux omits the 73rd and last row of the RFC.
 const ROWS: usize = 72;
 
 static TABLE: LazyLock<[Row; ROWS]> = LazyLock::new(|| {
@@ -265,7 +264,7 @@ static TABLE: LazyLock<[Row; ROWS]> = LazyLock::new(|| {
 
 struct Linux {
     table: &'static [Row; ROWS],
-    /// Index of the row in force: table\[row − 1\].cwnd < cwnd ≤ table\[row\].cwnd.
+    /// Index of the current row: table\[row − 1\].cwnd < cwnd ≤ table\[row\].cwnd.
     row: usize,
     halves_in_recovery: bool,
 }
@@ -392,7 +391,7 @@ mod tests {
 
     #[test]
     fn linux_adds_a_per_acknowledgement_and_one_segment_at_most() {
-        // Window 1000: a = 8, so 125 acknowledgements a segment, whatever they acknowledge.
+        // Window 1000: a = 8, so 125 acknowledgements per segment, however much they acknowledge.
         let mut rule = linux();
         let mut window = Window::new(1000);
         for _ in 0..124 {

@@ -53,30 +53,20 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Leith and Shorten, PFLDnet 2004",
     variants: &Variant::ALL,
     params: &[
-        Param::switch(
-            "use_rtt_scaling",
-            "whether growth is scaled by the smallest round-trip time",
-            false,
-        )
-        .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0), (Variant::Ns2, 1.0)])
-        .only(SWITCHED),
+        Param::switch("use_rtt_scaling", "whether growth is scaled by the minimum RTT", false)
+            .except(&[(Variant::Linux6_1, 1.0), (Variant::Linux2_6_22, 1.0), (Variant::Ns2, 1.0)])
+            .only(SWITCHED),
         Param::switch(
             "use_bandwidth_switch",
-            "whether a change of throughput makes the next back-off half",
+            "whether a change of throughput sets beta to 0.5",
             true,
         )
         .only(SWITCHED),
-        Param::new(
-            "default_backoff",
-            "share of what is in flight kept at a loss when the delay does not say how much",
-            0.5,
-            0.0,
-            1.0,
-        )
-        .only(&[Variant::Ns3_29]),
+        Param::new("default_backoff", "beta if the delay does not determine it", 0.5, 0.0, 1.0)
+            .only(&[Variant::Ns3_29]),
         Param::new(
             "throughput_ratio",
-            "largest quotient of throughputs, a whole number, at which the delay says it",
+            "largest ratio of throughputs, a whole number, at which the delay determines beta",
             0.2,
             0.0,
             1e6,
@@ -84,7 +74,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .only(&[Variant::Ns3_29]),
         Param::new(
             "delta_l_s",
-            "time after congestion until growth quickens, seconds",
+            "time after congestion until growth accelerates, seconds",
             1.0,
             0.0,
             1e3,

@@ -45,7 +45,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[Param::new(
         "rtt0_ms",
-        "round trip on which it grows as Reno does, ms",
+        "reference RTT, at which it grows as Reno, ms",
         25.0,
         1.0,
         10_000.0,

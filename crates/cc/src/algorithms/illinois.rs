@@ -64,10 +64,28 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1000.0,
         )
         .only(&[Variant::Ns3_29]),
-        Param::new("beta_min", "share taken away at a loss without delay", 0.125, 0.01, 0.5),
-        Param::new("beta_max", "share taken away at a loss at the largest delay", 0.5, 0.5, 0.9),
-        Param::new("beta_base", "share taken away at a loss after a timeout", 0.5, 0.01, 0.9)
-            .only(&[Variant::Ns3_29]),
+        Param::new(
+            "beta_min",
+            "fraction by which a loss reduces the window without delay",
+            0.125,
+            0.01,
+            0.5,
+        ),
+        Param::new(
+            "beta_max",
+            "fraction by which a loss reduces the window at the largest delay",
+            0.5,
+            0.5,
+            0.9,
+        ),
+        Param::new(
+            "beta_base",
+            "fraction by which a loss reduces the window after a timeout",
+            0.5,
+            0.01,
+            0.9,
+        )
+        .only(&[Variant::Ns3_29]),
         Param::new(
             "win_thresh",
             "window below which it is Reno, segments (ns-3: bytes)",
@@ -76,8 +94,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1e6,
         )
         .whole(),
-        Param::new("theta", "rounds of little delay before growth is largest again", 5.0, 1.0, 1e3)
-            .whole(),
+        Param::new(
+            "theta",
+            "rounds of low delay before growth returns to its maximum",
+            5.0,
+            1.0,
+            1e3,
+        )
+        .whole(),
     ],
     vectors: &[
         Vector::new("da 5, dm 100: α = 99·10/(99 + 4·9.7/0.3)", 4.335_77, || {

@@ -43,7 +43,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new(
             "target_ms",
-            "delay that may be added to the queues, ms (RFC 6817: at most 100)",
+            "target queueing delay, ms (RFC 6817: at most 100)",
             100.0,
             1.0,
             1000.0,
@@ -51,17 +51,16 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("gain", "growth in segments per round trip without a queue", 1.0, 0.001, 10.0),
         Param::new(
             "allowed_increase",
-            "segments by which the window may exceed what is in flight",
+            "segments by which the window may exceed FlightSize",
             1.0,
             0.0,
             1000.0,
         )
         .only(&[Variant::Paper]),
-        Param::new("base_history", "minutes that the base delay is remembered", 10.0, 2.0, 60.0)
-            .whole(),
+        Param::new("base_history", "history of the base delay, minutes", 10.0, 2.0, 60.0).whole(),
         Param::new(
             "current_filter",
-            "delays of which the smallest counts as current",
+            "latest delays whose minimum is the current delay",
             4.0,
             2.0,
             100.0,
@@ -69,7 +68,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .whole(),
         Param::switch("slow_start", "whether it begins with slow start", true),
         // `TcpLedbat::GetTypeId`, `MinCwnd`.
-        Param::new("min_window", "smallest window that delay leaves, segments", 2.0, 1.0, 1e3)
+        Param::new("min_window", "minimum window under delay, segments", 2.0, 1.0, 1e3)
             .whole()
             .only(&[Variant::Ns3_29]),
     ],

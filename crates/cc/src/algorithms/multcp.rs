@@ -31,14 +31,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Crowcroft and Oechslin, ACM CCR 28(3), 1998",
     variants: &[Variant::Paper],
     params: &[
-        Param::new(
-            "n",
-            "number of Reno connections that it stands for; need not be whole",
-            4.0,
-            1.0,
-            1000.0,
+        Param::new("n", "number of Reno connections emulated; need not be whole", 4.0, 1.0, 1000.0),
+        Param::switch(
+            "halve_in_slow_start",
+            "whether a loss in slow start halves the window",
+            false,
         ),
-        Param::switch("halve_in_slow_start", "whether a loss in slow start takes half", false),
     ],
     vectors: &[
         Vector::new("n = 4, W = 100, a segment: 100 + 4/100 = 100.04", 100.04, || grown(4.0, 100)),

@@ -45,7 +45,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Param::new("pad", "segments allowed in queues (nv_pad)", 10.0, 2.0, 10_000.0).whole(),
         Param::new(
             "reset_period_s",
-            "seconds after which the smallest round-trip time is measured anew (nv_reset_period)",
+            "period of the minimum-RTT filter, seconds (nv_reset_period)",
             5.0,
             1.0,
             1000.0,
@@ -53,20 +53,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .whole(),
         Param::new(
             "min_cwnd",
-            "window that delay does not reduce further, segments (nv_min_cwnd)",
+            "minimum window under delay, segments (nv_min_cwnd)",
             2.0,
             2.0,
             1000.0,
         )
         .whole(),
-        Param::new(
-            "base_rtt_us",
-            "round-trip time of the empty path if it is known, µs; 0 if not",
-            0.0,
-            0.0,
-            1e9,
-        )
-        .whole(),
+        Param::new("base_rtt_us", "base RTT, µs; 0 if unknown", 0.0, 0.0, 1e9).whole(),
     ],
     vectors: &[
         Vector::new("100 segments of 1448 bytes in 1000 µs, in 100 bit/s", 11_584_000.0, || {

@@ -44,7 +44,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         // `prague_rtt_target`, `prague_rtt_transition`.
         Param::new(
             "rtt_target_ms",
-            "round trip that shorter ones grow like, ms; 0 for none",
+            "RTT at whose rate shorter ones grow, ms; 0 for none",
             25.0,
             0.0,
             100.0,

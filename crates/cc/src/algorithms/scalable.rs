@@ -48,7 +48,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             1.0,
         )
         .except(&[(Variant::Linux2_6_22, 0.02), (Variant::Ns3_29, 0.02)]),
-        Param::new("b", "share of the window taken away at a loss", 0.125, 0.001, 0.9),
+        Param::new("b", "fraction by which a loss reduces the window", 0.125, 0.001, 0.9),
         Param::new("low_window", "window in segments at or below which it is Reno", 16.0, 0.0, 1e6)
             .whole()
             .only(&[Variant::Paper, Variant::Ns2]),

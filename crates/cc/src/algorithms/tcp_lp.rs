@@ -51,7 +51,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     params: &[
         Param::new(
             "delta",
-            "share of the range of delays from which congestion is indicated",
+            "fraction of the delay range above which congestion is indicated",
             0.15,
             0.01,
             1.0,

@@ -41,7 +41,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[Param::new(
         "beta",
-        "backlog in segments from which a loss means congestion",
+        "backlog in segments from which a loss indicates congestion",
         3.0,
         0.0,
         1e6,

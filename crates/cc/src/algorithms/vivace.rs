@@ -50,15 +50,19 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Dong et al., NSDI 2018",
     variants: &[Variant::Paper],
     params: &[
-        Param::switch("latency", "whether growing delay costs (else the loss variant)", true),
-        Param::new("exponent", "of the rate in the utility", 0.9, 0.1, 0.999),
-        Param::new("b", "cost of growing delay", 900.0, 0.0, 1e6),
+        Param::switch(
+            "latency",
+            "whether increasing delay has a cost (otherwise the loss variant)",
+            true,
+        ),
+        Param::new("exponent", "exponent of the rate in the utility", 0.9, 0.1, 0.999),
+        Param::new("b", "cost of increasing delay", 900.0, 0.0, 1e6),
         Param::new("c", "cost of loss", 11.35, 0.0, 1e6),
-        Param::new("epsilon", "share by which probes differ from the rate", 0.05, 0.001, 0.5),
+        Param::new("epsilon", "relative difference of probes from the rate", 0.05, 0.001, 0.5),
         Param::new("theta", "step for a slope of 1, Mbit/s", 1.0, 0.001, 1e3),
-        Param::new("omega", "largest first step, share of the rate", 0.05, 0.001, 1.0),
-        Param::new("delta", "what each step too large adds to that", 0.1, 0.0, 1.0),
-        Param::new("slope_filter", "slopes of the round trip that count as none", 0.01, 0.0, 1.0),
+        Param::new("omega", "bound of the first step, fraction of the rate", 0.05, 0.001, 1.0),
+        Param::new("delta", "increase of the bound per step that exceeds it", 0.1, 0.0, 1.0),
+        Param::new("slope_filter", "RTT slopes below this count as zero", 0.01, 0.0, 1.0),
     ],
     vectors: &[
         Vector::new("u(10, 0, 0) = 10^0.9 = 7.943", 7.943, || PAPER.of(10.0, 0.0, 0.0))

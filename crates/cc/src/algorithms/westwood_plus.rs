@@ -54,7 +54,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Grieco and Mascolo, ACM CCR 34(2), 2004",
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[
-        Param::new("alpha", "share of the old estimate that a sample leaves", 0.9, 0.0, 0.999)
+        Param::new("alpha", "weight of the old estimate in the filter", 0.9, 0.0, 0.999)
             .only(&[Variant::Paper]),
         FILTER,
     ],

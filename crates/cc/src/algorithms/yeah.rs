@@ -47,27 +47,33 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     variants: &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns3_29],
     params: &[
         // `tcp_yeah.c`, TCP_YEAH_ALPHA, PHY, RHO and ZETA.
-        Param::new("q_max", "segments in queues above which it is slow and drains", 80.0, 0.0, 1e6)
+        Param::new("q_max", "segments in queues above which it drains them", 80.0, 0.0, 1e6)
             .whole(),
-        Param::new("phi", "base over queueing delay below which it is slow", 8.0, 1.0, 1e3).whole(),
-        Param::new("rho", "slow rounds in a row that mean greedy neighbours", 16.0, 1.0, 1e3)
-            .whole(),
-        Param::new("zeta", "fast rounds after which Reno's share is forgotten", 50.0, 0.0, 1e4)
-            .whole(),
+        Param::new(
+            "phi",
+            "ratio of base to queueing delay below which it is in slow mode",
+            8.0,
+            1.0,
+            1e3,
+        )
+        .whole(),
+        Param::new(
+            "rho",
+            "consecutive slow rounds that indicate greedy competitors",
+            16.0,
+            1.0,
+            1e3,
+        )
+        .whole(),
+        Param::new("zeta", "fast rounds after which reno_count is reset", 50.0, 0.0, 1e4).whole(),
         // `TcpYeah::GetTypeId`.
-        Param::new("gamma", "the queue is drained by its size over this", 1.0, 1.0, 1e6)
+        Param::new("gamma", "divisor of the queue when draining", 1.0, 1.0, 1e6)
             .whole()
             .only(&[Variant::Ns3_29]),
-        Param::new(
-            "epsilon",
-            "draining takes away at most W/2 to the power of this",
-            1.0,
-            0.0,
-            31.0,
-        )
-        .whole()
-        .only(&[Variant::Ns3_29]),
-        Param::new("delta", "a loss takes away at least W/2 to the power of this", 3.0, 0.0, 31.0)
+        Param::new("epsilon", "draining removes at most W/2 to this power", 1.0, 0.0, 31.0)
+            .whole()
+            .only(&[Variant::Ns3_29]),
+        Param::new("delta", "a loss removes at least W/2 to this power", 3.0, 0.0, 31.0)
             .whole()
             .only(&[Variant::Ns3_29]),
     ],

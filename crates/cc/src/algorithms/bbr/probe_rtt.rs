@@ -1,4 +1,4 @@
-//! How BBR version 1 measures the smallest round trip anew.
+//! ProbeRTT of BBR version 1.
 
 use super::{Bbr, Mode};
 use crate::bbr_window::MIN_CWND;

@@ -6,7 +6,7 @@ use super::{AckPhase, Bbr3, DRAIN_ROUNDS, RENO_ROUNDS, STARTUP_FULL_LOSS_COUNT, 
 use crate::{Ack, Flow, Phase, RateSample};
 
 impl Bbr3 {
-    /// UpdateModelAndState(), as far as it needs a sample.
+    /// UpdateModelAndState(), the steps that need a sample.
     pub(super) fn update_model_and_state(&mut self, sample: &RateSample, ack: &Ack, flow: &Flow) {
         let (cwnd, is_probing) = (self.cwnd as f64, self.state.is_probing());
         self.model.take_sample(sample, is_probing, cwnd, flow);
@@ -132,14 +132,14 @@ impl Bbr3 {
             return true;
         }
         if self.model.is_cwnd_limited() && self.cwnd as f64 >= longterm {
-            // The bound holds the rate down, not the path.
+            // The bound limits the rate, not the path.
             self.model.reset_full_bw(delivery_rate);
             return false;
         }
         self.model.full_bw_now
     }
 
-    /// RaiseInflightLongtermSlope(): 1, 2, 4 … segments a round.
+    /// RaiseInflightLongtermSlope(): 1, 2, 4 … segments per round.
     fn raise_slope(&mut self) {
         let growth_this_round = 1_u64 << self.bw_probe_up_rounds;
         self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(30);
@@ -181,8 +181,8 @@ impl Bbr3 {
         false
     }
 
-    /// The last samples of a probe are in. Returns whether the next probe begins at once, because the
-    /// last one stopped early and was no trouble.
+    /// The last samples of a probe have arrived. Returns whether the next probe begins at once,
+    /// because the last one stopped early without excessive loss.
     fn end_of_feedback(&mut self, sample: &RateSample, flow: &Flow) -> bool {
         self.is_bw_probe_sample = false;
         self.ack_phase = AckPhase::Init;
@@ -207,7 +207,7 @@ impl Bbr3 {
         }
     }
 
-    /// HandleLostPacket(), for what one acknowledgement found lost.
+    /// HandleLostPacket(), for all losses found by one acknowledgement.
     pub(super) fn handle_losses(&mut self, lost: u64, sample: Option<&RateSample>, flow: &Flow) {
         self.note_loss(flow);
         self.model.loss_ranges = self.model.loss_ranges.saturating_add(1);
@@ -234,7 +234,7 @@ impl Bbr3 {
         }
     }
 
-    /// The states that HandleSpuriousLossDetection() goes back to.
+    /// The state restored by HandleSpuriousLossDetection().
     pub(super) fn return_to(&mut self, state: Option<State>, flow: &Flow) {
         let is_elsewhere = state.is_some_and(|state| self.state != state);
         match state {

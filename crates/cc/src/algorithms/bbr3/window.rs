@@ -29,7 +29,7 @@ impl Bbr3 {
         }
     }
 
-    /// InitPacingRate(), once there is a round trip.
+    /// InitPacingRate(), at the first RTT.
     pub(super) fn begin_pacing(&mut self, flow: &Flow) {
         if let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO)
             && !self.has_seen_rtt
@@ -118,7 +118,7 @@ impl Bbr3 {
             self.cwnd = grown;
         }
         let cap = self.volume_cap();
-        // A cast of what is infinite gives the largest integer.
+        // The cast turns infinity into the greatest integer.
         self.cwnd = self.cwnd.max(MIN_PIPE_CWND * self.mss).min(cap as u64);
     }
 

@@ -7,7 +7,7 @@ use crate::Flow;
 use crate::ns2::Ns2Rule;
 
 pub(super) struct Ns2 {
-    /// The share of the window that a loss leaves.
+    /// Factor of the window after a loss.
     pub(super) beta: f64,
     pub(super) max_increment: f64,
     pub(super) smooth_part: f64,
@@ -18,7 +18,7 @@ pub(super) struct Ns2 {
     pub(super) before_loss: Option<f64>,
 }
 
-/// The search goes this part of the distance (`BICTCP_B`).
+/// Divisor of the distance in each step (`BICTCP_B`).
 const PART: f64 = 4.0;
 
 impl Ns2 {
@@ -32,7 +32,7 @@ impl Ns2 {
         } else if cwnd < w_max + PART {
             smooth
         } else {
-            // Beyond the maximum it grows as it shrank below.
+            // Growth beyond the maximum mirrors that below it.
             ((cwnd - w_max) / (PART - 1.0)).min(self.max_increment)
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     use crate::testing::flow;
 
     #[test]
-    fn the_last_segments_come_slowly() {
+    fn growth_is_slow_near_the_maximum() {
         // 4/20 of a segment in a round trip, from four below the maximum to four above.
         let rule = ns2(Some(1000.0));
         assert_eq!(rule.step(996.0), 0.2);

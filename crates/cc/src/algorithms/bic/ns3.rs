@@ -97,7 +97,7 @@ impl Bic {
 }
 
 impl CongestionOps for Bic {
-    /// Slow start takes a segment off the count before it is looked at, of none too.
+    /// Slow start subtracts a segment from the count before checking it, even from zero.
     fn increase_window(&mut self, tcb: &mut Tcb, mut segments: u32) {
         if tcb.is_below() {
             tcb.cwnd = tcb.cwnd.wrapping_add(tcb.segment_size);
@@ -139,7 +139,7 @@ mod tests {
         // Beyond: ⌊1003·5/4⌋, ⌊1012·3/12⌋, and from 48 on ⌊1048/16⌋.
         let counts = [1_003, 1_012, 1_048].map(|cwnd| bic.segments_per_increase(cwnd));
         assert_eq!(counts, [1_253, 253, 65]);
-        // Reno below 14, and 20 at most before the first loss: 14·3/14, ⌊1000/16⌋.
+        // Reno below 14, and at most 20 before the first loss: 14·3/14, ⌊1000/16⌋.
         bic.w_max = 0;
         assert_eq!([13, 14, 1_000].map(|cwnd| bic.segments_per_increase(cwnd)), [13, 3, 20]);
     }
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_for_an_acknowledgement_of_nothing() {
-        // And the count, 0 − 1, is the largest there is.
+    fn slow_start_grows_for_an_acknowledgement_of_no_segment() {
+        // And the count wraps: 0 − 1.
         let mut bic = below_a_maximum_of_1000();
         bic.w_max = 0;
         let mut tcb = tcb(19 * MSS, 20 * MSS);

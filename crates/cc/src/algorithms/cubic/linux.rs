@@ -9,13 +9,13 @@ use crate::{Ack, Flow, Params, Phase, Rule, Signal, Window};
 /// Time of the cubic function: ticks of 2^-10 s (`BICTCP_HZ`).
 pub(super) const TIME_SHIFT: u32 = 10;
 
-/// What both kernels do alike. Windows in segments, times in ticks of the kernel's clock.
+/// Common part of both kernels. Windows are in segments, times in kernel ticks.
 pub(super) struct LinuxCore {
     /// In 1/1024.
     pub(super) beta: u64,
     /// C in 1/1024 (`cube_rtt_scale`).
     pub(super) c: u64,
-    /// 2⁴⁰/C: what the distance to the maximum is multiplied with to give K³ (`cube_factor`).
+    /// 2⁴⁰/C, which times the distance to the maximum gives K³ (`cube_factor`).
     pub(super) inverse_c: u64,
     /// Segments counted per segment of Reno's growth, in eighths of the window (`beta_scale`).
     pub(super) reno_eighths: u64,
@@ -30,7 +30,7 @@ pub(super) struct LinuxCore {
     pub(super) origin: u64,
     /// In 1/1024 s.
     pub(super) k: u64,
-    /// 0 where no epoch has begun.
+    /// 0 before an epoch begins.
     pub(super) epoch_start: u64,
     /// Counted towards Reno's next segment.
     pub(super) reno_count: u64,
@@ -66,12 +66,12 @@ impl LinuxCore {
         }
     }
 
-    /// Whether `count` is still good for this window.
+    /// Whether `count` is still valid for this window.
     pub(super) fn is_fresh(&self, cwnd: u64, now: u64) -> bool {
         self.last_cwnd == cwnd && now - self.last_time <= HZ / 32
     }
 
-    /// Note the update, and begin an epoch with `counted` if none has begun.
+    /// Record the update, and begin an epoch with `counted` if none has begun.
     pub(super) fn begin(&mut self, cwnd: u64, now: u64, counted: u64) {
         self.last_cwnd = cwnd;
         self.last_time = now;
@@ -91,10 +91,10 @@ impl LinuxCore {
         ((now + min_rtt - self.epoch_start) << TIME_SHIFT) / HZ
     }
 
-    /// Segments to count per increase so as to reach the curve at `t`.
+    /// Set the segments to count per increase to reach the curve at `t`.
     pub(super) fn follow_curve(&mut self, cwnd: u64, t: u64) {
         let offset = t.abs_diff(self.k);
-        // Wraps as the kernel's does, some six minutes from the origin.
+        // Wraps as in the kernel, some six minutes from the origin.
         let cubed = self.c.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
         let distance = cubed >> (10 + 3 * TIME_SHIFT);
         let target =
@@ -102,13 +102,13 @@ impl LinuxCore {
         self.count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
     }
 
-    /// Not slower than Reno.
+    /// Grow at least as fast as Reno.
     pub(super) fn follow_reno(&mut self, cwnd: u64) {
         if !self.tcp_friendliness {
             return;
         }
         let per_segment = ((cwnd * self.reno_eighths) >> 3).max(1);
-        // The kernel takes them away one by one while more than one share is left.
+        // The kernel subtracts them one by one while more than `per_segment` are left.
         let grown = self.reno_count.saturating_sub(1) / per_segment;
         self.reno_count -= grown * per_segment;
         self.reno_cwnd += grown;
@@ -189,7 +189,7 @@ impl Rule for Linux6_1 {
         self.min_rtt = None;
     }
 
-    /// `cubictcp_cwnd_event`: the curve waits while nothing is sent.
+    /// `cubictcp_cwnd_event`: idle time does not count for the curve.
     fn on_transmit_start(&mut self, idle: Duration, flow: &Flow) {
         if self.core.epoch_start != 0 {
             let shifted = self.core.epoch_start + idle.as_millis();
@@ -204,7 +204,7 @@ pub(super) const COUNT_BEFORE_LOSS: u64 = 50;
 pub(super) struct Linux2_6_22 {
     pub(super) core: LinuxCore,
     pub(super) max_increment: u64,
-    /// Smallest round trip in eighths of a tick, 0 before the first.
+    /// Minimum RTT in eighths of a tick, 0 before the first sample.
     pub(super) min_rtt_eighths: u64,
     pub(super) ratio: DelayedAckRatio,
 }
@@ -262,7 +262,7 @@ impl Rule for Linux2_6_22 {
             return;
         }
         self.ratio.sample(packets_acked(ack, flow));
-        // An acknowledgement with news of holes is dubious, and its delay not taken
+        // An acknowledgement with new SACKs is dubious, and its delay ignored
         // (`tcp_ack_is_dubious`).
         let has_new_sack = ack.delivered > ack.acked;
         if let (Some(rtt), false) = (ack.rtt, has_new_sack) {

@@ -8,7 +8,7 @@ use crate::ns2::Ns2Rule;
 use crate::{Ack, Flow};
 
 pub(super) struct Ns2 {
-    /// The share of the window that a loss leaves.
+    /// Factor of the window after a loss.
     pub(super) beta: f64,
     pub(super) c: f64,
     /// Segments per 100 ms, beyond the origin.
@@ -85,7 +85,7 @@ impl Ns2Rule for Ns2 {
             step = step.max(epoch.reno - cwnd);
         }
         self.state.epoch = Some(epoch);
-        // No more than slow start.
+        // At most as in slow start.
         (step / cwnd).min(1.0)
     }
 

@@ -1,4 +1,4 @@
-//! What DCM+ measures: round-trip times, their ratio, and the bandwidth.
+//! Measurements of DCM+: RTTs, their ratio, and the bandwidth.
 
 use fairway_units::{Duration, Time};
 
@@ -6,14 +6,13 @@ use super::switches::Switches;
 use crate::bandwidth::{AckedBytes, Bandwidth, Gaps, PerRound, Tustin};
 use crate::{Ack, Flow};
 
-/// What the filter keeps at each sample (thesis algorithm 3-1 and equation 3.4).
+/// Weight of the old estimate in the filter (thesis algorithm 3-1 and equation 3.4).
 const MEMORY: f64 = 19.0 / 21.0;
 
-/// Ratios beyond this say nothing about a path, and are what a clock's coarseness makes of a round
-/// trip near zero.
+/// Bound of the ratios: greater ones are artefacts of a coarse clock and an RTT near zero.
 const LARGEST_RATIO: f64 = 1e6;
 
-/// Round-trip times in seconds: the last, the one before, and the smallest.
+/// RTTs in seconds: the last, the one before, and the minimum.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub(crate) struct RoundTrips {
     pub(super) old_s: f64,
@@ -23,7 +22,7 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// An acknowledgement; returns whether it measured a round trip.
+    /// Process an acknowledgement. Returns whether it gave an RTT sample.
     pub(super) fn on_ack(&mut self, smoothed: bool, ack: &Ack, flow: &Flow) -> bool {
         let measured = if smoothed { ack.rtt.and(flow.srtt) } else { ack.rtt };
         let Some(rtt) = measured else { return false };
@@ -59,7 +58,7 @@ fn ratio(of: f64, to: f64) -> f64 {
     if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO) }
 }
 
-/// The estimate that the switches choose.
+/// The estimator selected by the switches.
 pub(super) fn estimate(switches: &Switches) -> Box<dyn Bandwidth> {
     match (switches.per_ack, switches.ns3_filter) {
         (false, false) => Box::new(PerRound::new(MEMORY)),
@@ -70,7 +69,7 @@ pub(super) fn estimate(switches: &Switches) -> Box<dyn Bandwidth> {
 }
 
 /// Thesis algorithm 3-1: an acknowledgement's bytes over the time since the last one, through a
-/// filter that does not mind how long that was.
+/// filter with constant weights.
 #[derive(Default)]
 pub(super) struct PerGap {
     gaps: Gaps,
@@ -112,13 +111,13 @@ impl Bandwidth for Ns3PerAck {
     }
 }
 
-/// Bytes of a smoothed round trip from an acknowledgement on, its own included (WESTWOODPLUS).
+/// Bytes of one smoothed RTT from an acknowledgement on, including its own (WESTWOODPLUS).
 #[derive(Default)]
 struct Ns3PerRound {
     acked: AckedBytes,
     filter: Tustin,
     bytes: u64,
-    /// When the sample ends, and its round trip.
+    /// When the sample ends, and its RTT.
     timer: Option<(Time, Duration)>,
 }
 

@@ -30,13 +30,13 @@ impl Dcm {
         if self.switches.over_new_rtt { self.rtts.over_new() } else { self.rtts.over_min() }
     }
 
-    /// Bytes that the path holds without a queue.
+    /// Bytes in flight on the path without queueing.
     fn pipe_bytes(&self) -> f64 {
         self.bandwidth.bytes_per_s() * self.rtts.min_s
     }
 
     pub(super) fn is_below(&self, window: &Window, mss: f64) -> bool {
-        // A window in bytes is whole; the fraction of a segment that stands for it is not exact.
+        // A window in bytes is whole; its fraction of a segment is not exact.
         let (cwnd, threshold) = if self.switches.below_estimate {
             ((window.exact() * mss).round(), self.pipe_bytes().floor())
         } else {
@@ -45,13 +45,12 @@ impl Dcm {
         if self.switches.equal_is_below { cwnd <= threshold } else { cwnd < threshold }
     }
 
-    /// What one acknowledgement adds to a window of `cwnd` in the unit chosen.
+    /// Growth by one acknowledgement at a window of `cwnd`, in the unit of the switches.
     pub(super) fn increment(&self, cwnd: f64, is_below: bool) -> f64 {
         let rate_ca = self.rate_ca();
         let (quick, slow) = match (self.switches.falls_with_rtt, self.switches.over_new_rtt) {
             (false, _) => (rate_ca, 1.0 / rate_ca),
-            // Over the new round trip the ratio falls when the round trip rises; over the smallest
-            // it rises with it.
+            // Over the new RTT the ratio falls when the RTT rises; over the minimum it rises.
             (true, true) => (rate_ca, rate_ca),
             (true, false) => (1.0 / rate_ca, 1.0 / rate_ca),
         };
@@ -59,8 +58,7 @@ impl Dcm {
         if self.switches.in_bytes { increment.floor() } else { increment }
     }
 
-    /// A call of congestion avoidance, or of what stands for it in slow start, with `acked`
-    /// segments.
+    /// A call of congestion avoidance, or of its substitute in slow start, with `acked` segments.
     fn call(&mut self, window: &mut Window, acked: u32, flow: &Flow) {
         self.timeout.on_call(&self.rtts, self.rate_ca());
         if acked == 0 {
@@ -91,7 +89,7 @@ impl Rule for Dcm {
         }
         let left = SlowStart::Ns3.grow(window, acked);
         if left == 0 && window.cwnd >= window.ssthresh {
-            // ns-3.29 `TcpNewReno::IncreaseWindow` calls it with the nothing that is left.
+            // ns-3.29 `TcpNewReno::IncreaseWindow` calls it even if no segment is left.
             self.call(window, 0, flow);
         }
         Some(left)

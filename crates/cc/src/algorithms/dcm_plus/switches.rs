@@ -1,10 +1,10 @@
-//! The places where the thesis and its code disagree, one switch each.
+//! One switch for each point in which the thesis and its code disagree.
 
 use crate::{Param, Params};
 
 use super::timeout::{Step, TimeoutRule};
 
-/// Default of a switch: as the reading has it.
+/// Default of a switch: the value of the reading.
 const AS_THE_READING: f64 = -1.0;
 
 const fn switch(name: &'static str, meaning: &'static str) -> Param {
@@ -72,7 +72,7 @@ pub(crate) const RTO_RULE: Param = switch(
 pub(crate) const RTO_START: Param =
     Param::new("rto_start_ms", "value before the first step, milliseconds", 1_000.0, 0.0, 60_000.0);
 
-/// What was decided in each of those places.
+/// Values of all switches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Switches {
     pub(super) in_bytes: bool,
@@ -130,7 +130,7 @@ impl Switches {
     /// A published DCM took one sample of the bandwidth per acknowledgement.
     pub(crate) const PER_ACK: Switches = Switches { per_ack: true, ..Switches::EQUATIONS };
 
-    /// These, but for what `params` decides.
+    /// These switches with those of `params` that are set.
     pub(crate) fn with(mut self, list: &[Param], params: &Params) -> Self {
         for param in list {
             let value = params.get(param.name);

@@ -21,7 +21,7 @@ fn switches(mut reading: Switches, given: &[(&str, f64)]) -> Switches {
 }
 
 #[test]
-fn minus_one_is_as_the_reading() {
+fn minus_one_is_the_value_of_the_reading() {
     let windows = |start: Start| {
         let mut probe = probe(start);
         let mut windows = Vec::new();
@@ -109,30 +109,30 @@ fn an_acknowledgement_counts_once_however_much_it_acknowledges() {
 
 #[test]
 fn bytes_hardly_move_the_window() {
-    // Reading 1, rateCA = 1, steady so that BWE·RTTmin is the window; the estimate comes from
-    // below by 0.9 a round, and is less than the window: nothing is added at all.
+    // Reading 1, rateCA = 1, constant so that BWE·RTTmin is the window; the estimate approaches it
+    // from below by 0.9 per round, so the window does not grow.
     let mut still = probe(Start::avoidance(100, 100).with("reading", 1.0));
     still.rounds(10);
     assert_eq!(still.cwnd(), 100);
-    // With ssthresh, which is above, in place of the estimate: 2 bytes an acknowledgement; 1000
-    // acknowledgements are 2000 bytes, 1.38 segments.
+    // With ssthresh, which is above the window, in place of the estimate: 2 bytes per
+    // acknowledgement; 1000 acknowledgements are 2000 bytes, 1.38 segments.
     let start = Start::avoidance(100, 100).with("reading", 1.0).with("threshold", 0.0);
     let mut probe = probe(Start { ssthresh: Some(100), ..start });
     probe.acks(724, 1);
-    // cwnd = ssthresh is below by the code's "<="; the first byte ends that.
+    // cwnd = ssthresh counts as below by the code's "<="; the first byte ends that.
     assert_eq!(probe.cc.cwnd(), 100 * u64::from(MSS));
 }
 
 #[test]
 fn bytes_below_the_estimate_add_up_to_a_segment() {
-    // 1448/2 = 724 acknowledgements of 2 bytes are a segment, with a rounding a part of a byte less.
+    // 1448/2 = 724 acknowledgements of 2 bytes are a segment, minus a rounding error.
     let mut rule = with_rate(Switches::CODE, 1.0);
     let mut window = Window::new(100);
     for _ in 0..725 {
         window.add(rule.increment(window.exact() * 1448.0, true) / 1448.0);
     }
     assert_eq!(window.cwnd, 101);
-    // A window equal to the pipe is below it: 100 segments of 1448 in 0.1 s.
+    // A window equal to the BDP counts as below it: 100 segments of 1448 in 0.1 s.
     let window = Window::new(100);
     rule.bandwidth = Box::new(Steady(1_448_000.0));
     assert!(rule.is_below(&window, 1_448.0));
@@ -154,8 +154,7 @@ impl crate::bandwidth::Bandwidth for Steady {
 
 #[test]
 fn ratios_and_signs() {
-    // Round trips 0.1 (smallest), 0.2 (old), 0.16 (new): 0.2/0.1 = 2; 0.2/0.16 = 1.25;
-    // new/old = 0.8.
+    // RTTs 0.1 (minimum), 0.2 (old), 0.16 (new): 0.2/0.1 = 2; 0.2/0.16 = 1.25; new/old = 0.8.
     let rule = |given: &[(&str, f64)]| {
         let mut rule = Dcm::new(switches(Switches::EQUATIONS, given));
         for rtt_s in [0.1, 0.2, 0.16] {
@@ -176,7 +175,7 @@ fn ratios_and_signs() {
 }
 
 #[test]
-fn a_round_trip_of_nothing_is_harmless() {
+fn an_rtt_of_zero_is_harmless() {
     let mut rule = Dcm::new(Switches::EQUATIONS);
     rule.rtts.sample(0.0);
     rule.rtts.sample(0.0);
@@ -189,13 +188,13 @@ fn a_round_trip_of_nothing_is_harmless() {
 #[test]
 fn slow_start_of_either_reading_and_its_last_call() {
     let start = Start { ssthresh: Some(12), ..Start::slow_start(10, 100) };
-    // Reading 0 oversteps: 10, 12, and then by 2/12.
+    // Reading 0 exceeds the threshold: 10, 12, and then by 2/12.
     let mut own = probe(start.clone());
     own.ack(1);
     own.ack(1);
     assert_eq!(own.cwnd(), 12);
-    // Reading 1: a segment each; the acknowledgement that reaches ssthresh makes a call with nothing
-    // left, which divides: 1 s → 1 ns.
+    // Reading 1: a segment each; the acknowledgement that reaches ssthresh makes a call with no
+    // segment left, which divides: 1 s → 1 ns.
     let mut code = probe(start.with("reading", 1.0));
     code.ack(1);
     assert_eq!((code.cwnd(), code.cc.min_rto()), (11, Some(Duration::from_secs(1))));
@@ -260,7 +259,7 @@ fn the_prose_starts_at_a_millisecond() {
 }
 
 #[test]
-fn what_a_loss_keeps_depends_on_estimator_and_filter() {
+fn the_window_after_a_loss_depends_on_estimator_and_filter() {
     // Steady 20 per 100 ms. Per round: 20. Per acknowledgement by gaps: 20. Per acknowledgement in
     // ns-3.29: one segment over a round trip, BWE·RTTmin = 1, so 2. Per round in ns-3.29: 20 and
     // the acknowledgement that starts a round, 21, but not above the window.

@@ -4,35 +4,34 @@ use fairway_units::Duration;
 
 use super::rate::RoundTrips;
 
-/// What a step does to the value.
+/// Effect of a step on the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Nothing, and the stack's own smallest timeout holds: ns-3.29 has no such variable where
-    /// the code looks for it.
+    /// None, with the stack's own minimum timeout: ns-3.29 has no such variable in that class.
     Nothing,
-    /// What the code says: a number of seconds becomes a `Time`, which ns-3.29 takes for
-    /// nanoseconds (`nstime.h`, `Time (double v)`).
+    /// As written: a number of seconds becomes a `Time`, which ns-3.29 interprets as nanoseconds
+    /// (`nstime.h`, `Time (double v)`).
     Literal,
-    /// What it means.
+    /// As meant.
     Meant,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct TimeoutRule {
     pub(super) step: Step,
-    /// Whether the value outlives a timeout.
+    /// Whether the value survives a timeout.
     pub(super) is_minimum: bool,
     /// Whether the step is taken at calls of congestion avoidance.
     pub(super) at_calls: bool,
-    /// Whether equation 4.1 is taken for 4.5.
+    /// Whether equation 4.1 replaces 4.5.
     pub(super) follows_rtt: bool,
     pub(super) start_ms: f64,
 }
 
-/// RFC 6298 section 2.5: a largest timeout is 60 s or more.
+/// RFC 6298 section 2.5: an upper bound of the timeout must be at least 60 s.
 const LARGEST_NANOS: f64 = 60e9;
 
-/// The private timeout, or smallest timeout.
+/// The private timeout, or minimum timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Timeout {
     rule: TimeoutRule,
@@ -44,14 +43,14 @@ impl Timeout {
         Timeout { rule, nanos: (rule.start_ms * 1e6) as u64 }
     }
 
-    /// The step that belongs to a round-trip sample.
+    /// The step at an RTT sample.
     pub(super) fn on_rtt(&mut self, rtts: &RoundTrips, rate_ca: f64) {
         if !self.rule.at_calls {
             self.step(rtts, rate_ca);
         }
     }
 
-    /// The step that belongs to a call of congestion avoidance.
+    /// The step at a call of congestion avoidance.
     pub(super) fn on_call(&mut self, rtts: &RoundTrips, rate_ca: f64) {
         if self.rule.at_calls {
             self.step(rtts, rate_ca);
@@ -79,7 +78,7 @@ impl Timeout {
         }
     }
 
-    /// What the stack's timeout must not be below; none if the stack's own bound holds.
+    /// Lower bound of the stack's timeout; none for the stack's own.
     pub(super) fn get(&self) -> Option<Duration> {
         (self.rule.step != Step::Nothing).then(|| Duration::from_nanos(self.nanos))
     }

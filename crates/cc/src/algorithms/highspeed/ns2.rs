@@ -1,21 +1,20 @@
-//! HighSpeed TCP as ns-2's agents have it (ns-2.35 `tcp/tcp.cc`, `windowOption_` 8): the RFC's
-//! straight lines in logarithms, worked out at every acknowledgement.
+//! HighSpeed TCP of ns-2's agents (ns-2.35 `tcp/tcp.cc`, `windowOption_` 8): the RFC's straight
+//! lines in logarithms, evaluated at every acknowledgement.
 
 use crate::Flow;
 use crate::ns2::Ns2Rule;
 
-/// The least share taken away. The line reaches nothing beyond half a million segments, where ns-2
-/// would go on below.
+/// Least reduction. The line reaches zero beyond half a million segments, below which ns-2 would
+/// continue.
 const LEAST_DECREASE: f64 = 1e-3;
 
 pub(super) struct Ns2 {
     low_window: f64,
-    /// Share taken away: at a window of 1, and for each e-fold (`hstcp_.dec1`, `dec2`).
+    /// Reduction: at a window of 1, and per e-fold (`hstcp_.dec1`, `dec2`).
     decrease: (f64, f64),
     /// Logarithm of the loss rate, likewise (`hstcp_.p1`, `p2`).
     log_p: (f64, f64),
-    /// The share that the last reduction took, which one at or below `low_window` keeps
-    /// (`decrease_num_`).
+    /// The last reduction, used again at or below `low_window` (`decrease_num_`).
     last_decrease: f64,
 }
 

@@ -13,7 +13,7 @@ pub(super) const KEPT: Vector = Vector::new(
 pub(super) const LAST: Vector =
     Vector::new("RFC 3649 appendix B, its last row: b = 0.09 beyond 89053", 0.09, || b(89_054));
 
-/// RFC 3649 appendix B: the window of the last row, which Linux leaves out.
+/// RFC 3649 appendix B: the window of the last row, which Linux omits.
 const LAST_ROW: u32 = 94_717;
 
 /// Index of the RFC's row for a window of `w` segments.
@@ -33,7 +33,7 @@ fn b(w: u32) -> f64 {
     (Response::rfc().decrease(f64::from(of_row)) * 100.0).round() / 100.0
 }
 
-/// The window that back-off leaves of `segments` in flight.
+/// The window after back-off with `segments` in flight.
 fn after_back_off(segments: u32) -> u32 {
     to_u32((f64::from(segments) * (1.0 - b(segments))).max(2.0))
 }
@@ -75,8 +75,8 @@ mod tests {
     }
 
     #[test]
-    fn segments_count_by_their_row_and_the_rest_stays() {
-        // At 100 each counts 2: 49 make 98, two more 102: a segment, and 2 stay.
+    fn segments_count_by_their_row_and_the_rest_is_carried_over() {
+        // At 100 each counts 2: 49 make 98, two more 102: a segment, and 2 are left.
         let mut rule = HighSpeed::default();
         let mut tcb = tcb(100 * MSS + 7, 2 * MSS);
         rule.congestion_avoidance(&mut tcb, 49);
