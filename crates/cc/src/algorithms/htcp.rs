@@ -1,27 +1,26 @@
-//! H-TCP: the longer since the last congestion, the faster it grows; how far it backs off follows
-//! the spread of round-trip times.
+//! H-TCP: growth accelerates with the time since the last congestion; back-off depends on the ratio
+//! of the minimum to the maximum RTT.
 //!
 //! Source: R. N. Shorten, D. J. Leith, "H-TCP: TCP for high-speed and long-distance networks",
 //! PFLDnet 2004. α = 1 for the first second after congestion, then
-//! 1 + 10(Δ − 1) + ((Δ − 1)/2)², and α ← 2(1 − β)α; α segments more per round trip. β is
+//! 1 + 10(Δ − 1) + ((Δ − 1)/2)², and α ← 2(1 − β)α; growth is α segments per round trip. β is
 //! RTTmin/RTTmax between 0.5 and 0.8, or 0.5 if the throughput before this event differs by more
-//! than a fifth from that before the last. With RTT scaling, α is divided by 100 ms/RTTmin,
-//! that ratio held between 0.5 and 10.
+//! than a fifth from that before the last. With RTT scaling, α is divided by 100 ms/RTTmin, bounded
+//! to 0.5 to 10.
 //!
-//! Linux (`net/ipv4/tcp_htcp.c`): α and β in 1/128, so that β is at most 102/128; the factor of
-//! α in whole numbers, computed anew at each increase; RTT scaling on. β stays 0.5 at the first
-//! event whose throughput agrees with the last one's, and while RTTmin is 10 ms or less. RTTmax
-//! rises by at most 20 ms a sample and falls back by a twentieth of its distance to RTTmin at
-//! each event. Linux 6.1 samples every round trip, Linux 2.6.22 the smoothed one in whole ms, in
-//! congestion avoidance only.
+//! Linux (`net/ipv4/tcp_htcp.c`): α and β in 1/128, so that β is at most 102/128; the factor of α
+//! in whole numbers, computed at each increase; RTT scaling on. β stays 0.5 at the first event
+//! whose throughput is close to the last one's, and while RTTmin is 10 ms or less. RTTmax rises by
+//! at most 20 ms per sample and falls by a twentieth of its distance to RTTmin at each event. Linux
+//! 6.1 samples every RTT, Linux 2.6.22 the smoothed one in whole ms, only in congestion avoidance.
 //!
-//! ns-3.29 (`tcp-htcp.cc`) adds α **bytes** for each acknowledgement to NewReno's growth, at which it
-//! hardly differs from it, and at first, without a β, 2α. β is RTTmin/RTTmax whenever the throughput has
-//! risen to less than twice that before the last event, 0.5 otherwise; it may be 1, and a loss then costs
-//! nothing.
+//! ns-3.29 (`tcp-htcp.cc`) adds α **bytes** per acknowledgement to NewReno's growth, from which it
+//! hardly differs, and at first, without a β, 2α. β is RTTmin/RTTmax if the throughput is less than
+//! twice that before the last event, 0.5 otherwise; it may be 1, so that a loss does not reduce the
+//! window.
 //!
-//! ns-2's own agents had it as a patch that is not public. The variant is Linux 2.6.22's rules on a window
-//! in real numbers; the first loss takes half.
+//! ns-2's own agents had it as a patch that is not public. The variant is Linux 2.6.22's rules on a
+//! window in real numbers; the first loss halves the window.
 
 mod linux;
 mod ns2;
@@ -39,7 +38,7 @@ use crate::{
     window::whole_segments,
 };
 
-/// The variants with Leith's two switches.
+/// Variants with Leith's two switches.
 const SWITCHED: &[Variant] =
     &[Variant::Paper, Variant::Linux6_1, Variant::Linux2_6_22, Variant::Ns2];
 
@@ -95,7 +94,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             || {
                 let mut probe = Probe::new("htcp", Variant::Ns2, &Start::avoidance(201, 100));
                 probe.loss();
-                // Within the first second: 2(1 − β) = 1 segment a round trip.
+                // Within the first second: 2(1 − β) = 1 segment per round trip.
                 (0..200).for_each(|_| {
                     probe.ack_now(1);
                 });
@@ -150,7 +149,8 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
         }
         Variant::Ns2 => {
             let rule = ns2::Ns2(Linux::new(Rtt::Smoothed { eighths: 0 }, scaling, switch));
-            // Gelle's script gives `max_ssthresh_` 1 to H-TCP, with which there is no limited slow start.
+            // Gelle's script sets `max_ssthresh_` to 1 for H-TCP, which disables limited slow
+            // start.
             Box::new(Agent::new(rule, 0, init))
         }
         Variant::Linux6_1 => {
@@ -171,16 +171,16 @@ struct LeithShorten {
     beta: f64,
     last_congestion: Time,
     min_rtt: Duration,
-    /// Largest round trip since the last congestion.
+    /// Maximum RTT since the last congestion.
     max_rtt: Duration,
     round: Round,
     /// Throughput of the last whole round before the last congestion, bytes per second.
     throughput_before: f64,
 }
 
-/// Beta is within these.
+/// Bounds of beta.
 pub const RETENTIONS: (f64, f64) = (0.5, 0.8);
-/// The least share is kept if the throughput has changed by more than this since the last loss.
+/// Beta is at its minimum if the throughput has changed by more than this since the last loss.
 pub const THROUGHPUT_CHANGE: f64 = 0.2;
 
 /// α(Δ), growth per round trip `since_loss_s` after a loss: `1 + 10(Δ-1) + ((Δ-1)/2)²` after a second.
@@ -189,12 +189,12 @@ pub fn increase(since_loss_s: f64) -> f64 {
     1.0 + 10.0 * beyond + 0.25 * beyond * beyond
 }
 
-/// Beta by the least round-trip time over the greatest.
+/// Beta from the ratio of the minimum to the maximum RTT.
 pub fn retention(rtt_ratio: f64) -> f64 {
     rtt_ratio.clamp(RETENTIONS.0, RETENTIONS.1)
 }
 
-/// One round trip's worth of data, for the throughput.
+/// A round trip of data, to measure the throughput.
 #[derive(Default)]
 struct Round {
     end: u64,
@@ -325,7 +325,7 @@ mod tests {
         for rtt_ms in [50, 80] {
             rule.on_sample(&mut window, &ack(1, rtt_ms), &flow(0, 100, rtt_ms));
         }
-        // Throughput as before: β = 50/80 = 0.625, ⌊62.5⌋. Then 50/55 = 0.91, held at 0.8.
+        // Throughput as before: β = 50/80 = 0.625, ⌊62.5⌋. Then 50/55 = 0.91, bounded to 0.8.
         rule.round.throughput = 1e6;
         rule.throughput_before = 0.9e6;
         assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 100, 80)), 62);
@@ -382,11 +382,11 @@ mod tests {
         let window = Window::new(100);
         let flow = flow(10_000, 100, 50);
         (rule.min_rtt, rule.max_rtt, rule.max_throughput) = (50, 80, 1_000);
-        // Throughput went from 0 to 1000: half, and the delay is not to be trusted yet.
+        // Throughput rose from 0 to 1000: half, and the delay is not used yet.
         assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
-        // RTTmax fades: 50 + 30·95/100 = 78.
+        // RTTmax decays: 50 + 30·95/100 = 78.
         assert_eq!(rule.max_rtt, 78);
-        // Even: still half, but from now on adaptive.
+        // Even: still half, but adaptive from now on.
         assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
         rule.max_rtt = 80;
         // ⌊128·50/80⌋ = 80; ⌊100·80/128⌋ = 62.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smoothed_round_trip_moves_by_eighths() {
+    fn the_smoothed_rtt_moves_by_eighths() {
         // 40 ms: 320; then 48: 320 + 48 − 40 = 328, 41 whole ms; 0.4 ms counts as 1.
         assert_eq!(smooth(0, Duration::from_millis(40)), 320);
         assert_eq!(smooth(320, Duration::from_millis(48)), 328);
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spurious_event_returns_the_clock() {
+    fn a_spurious_event_restores_the_clock() {
         let mut rule = Linux::new(Rtt::EverySample, true, true);
         rule.last_congestion = Some(100);
         rule.on_congestion(&flow(9_000, 10, 40));

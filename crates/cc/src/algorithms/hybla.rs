@@ -1,27 +1,27 @@
-//! Hybla: on a long path it grows as fast in time as Reno does on a short one.
+//! Hybla: its growth over time on a long path equals Reno's on a short one.
 //!
 //! Source: C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks",
 //! International Journal of Satellite Communications and Networking 22, 2004. `ρ = max(RTT/RTT₀, 1)`
-//! with a reference `RTT₀` of 25 ms. Per segment acknowledged the window grows by `2^ρ − 1` below the
-//! threshold, not beyond it, and by `ρ²/cwnd` above it, which is `ρ²` segments per round trip.
-//! Back-off is Reno's. RTT is the smallest one seen, because a queue must not speed growth up. The
-//! paper's larger initial window, its threshold times ρ, its pacing and its estimate of the channel
-//! are left to the stack's own settings.
+//! with a reference `RTT₀` of 25 ms. Per segment acknowledged the window grows by `2^ρ − 1` below
+//! the threshold, up to it, and by `ρ²/cwnd` above it, that is `ρ²` segments per round trip.
+//! Back-off is Reno's. RTT is the minimum, as queueing must not accelerate growth. The paper's
+//! larger initial window, its threshold times ρ, its pacing and its bandwidth estimate are left to
+//! the stack's settings.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_hybla.c`): ρ in eighths, rounded down, computed anew when the smoothed
-//! round trip reaches a new minimum; fractions of a segment in 1/128; growth for each
-//! acknowledgement, not for each segment; the whole part of ρ at most 16 in the exponent;
-//! window at most 65535; plain Reno outside the open state. The first window is of ⌊ρ⌋ segments,
-//! with the round trip of the handshake, whatever the stack's initial window is: one segment on a path
-//! of less than 50 ms. If the handshake measured none, the initial window stands.
+//! Linux 6.1 (`net/ipv4/tcp_hybla.c`): ρ in eighths, rounded down, computed when the smoothed RTT
+//! reaches a new minimum; fractions of a segment in 1/128; growth per acknowledgement, not per
+//! segment; the whole part of ρ at most 16 in the exponent; window at most 65535; plain Reno
+//! outside the open state. The initial window is ⌊ρ⌋ segments by the RTT of the handshake,
+//! regardless of the stack's: one segment on a path of less than 50 ms. Without an RTT of the
+//! handshake, the stack's is used.
 //!
-//! Linux 2.6.22, which ns-2.35 carries: the same, but a window of which `ρ²/cwnd` is less than 1/128 of
-//! a segment no longer grows. With a round trip of 44 ms, 14 eighths of ρ, that is from 393 segments on:
-//! ⌊2·14²/393⌋ = 0. 6.1 adds a segment for a window of acknowledgements there. While it recovers
-//! it holds half the threshold.
+//! Linux 2.6.22, included in ns-2.35: the same, but a window at which `ρ²/cwnd` is less than 1/128
+//! of a segment no longer grows. At an RTT of 44 ms, 14 eighths of ρ, that is from 393 segments on:
+//! ⌊2·14²/393⌋ = 0. There 6.1 adds a segment per window of acknowledgements. It holds half the
+//! threshold during recovery.
 //!
-//! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the smallest smoothed round trip in whole ms, one step for
-//! each acknowledgement below the threshold and for each segment above it, in whole segments.
+//! ns-3.29 (`tcp-hybla.cc`): RTT₀ = 50 ms, the minimum of the smoothed RTT in whole ms, one step
+//! per acknowledgement below the threshold and per segment above it, in whole segments.
 
 mod ns3;
 
@@ -135,12 +135,12 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// How much longer than the reference the path is, at least 1.
+/// Ratio of the RTT to the reference, at least 1.
 pub fn rho(rtt_s: f64, reference_rtt_s: f64) -> f64 {
     (rtt_s / reference_rtt_s).max(1.0)
 }
 
-/// Growth in slow start, segments for each one.
+/// Growth in slow start, segments per segment.
 fn slow_start_step(rho: f64) -> f64 {
     libm::exp2(rho) - 1.0
 }
@@ -173,22 +173,22 @@ impl Rule for Caini {
     }
 }
 
-/// `hybla_init`: the largest window, segments.
+/// `hybla_init`: greatest window, segments.
 const MAX_WINDOW: u32 = 65_535;
 /// 2^(k/8) in 1/128 (`hybla_fraction`).
 const EIGHTH_POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
-/// The largest whole part of ρ in the exponent (`hybla_cong_avoid`).
+/// Greatest whole part of ρ in the exponent (`hybla_cong_avoid`).
 const MAX_EXPONENT: u64 = 16;
 
 /// The kernel's module.
 struct Linux {
     rtt0_ms: u64,
-    /// The one of 2.6.22, not of 6.1.
+    /// Whether it is the module of 2.6.22, not of 6.1.
     is_old: bool,
     min_srtt: Option<Duration>,
     /// ρ in eighths.
     rho_eighths: u64,
-    /// Part of a segment, in 1/128 (`snd_cwnd_cents`).
+    /// Fraction of a segment, in 1/128 (`snd_cwnd_cents`).
     part: u32,
 }
 
@@ -197,7 +197,7 @@ impl Linux {
         Linux { rtt0_ms, is_old, min_srtt: None, rho_eighths: 8, part: 0 }
     }
 
-    /// `hybla_recalc_param`, if this smoothed round trip is a new minimum.
+    /// `hybla_recalc_param`, if this smoothed RTT is a new minimum.
     fn measure(&mut self, srtt: Duration) {
         if self.min_srtt.is_none_or(|min| srtt < min) {
             self.min_srtt = Some(srtt);
@@ -240,7 +240,7 @@ impl Linux {
         }
     }
 
-    /// Grows by `step`/128 segments.
+    /// Grow by `step`/128 segments.
     fn add(&mut self, window: &mut Window, step: u32) {
         self.part += step % 128;
         window.cwnd = window.cwnd.saturating_add(step / 128);
@@ -258,7 +258,7 @@ impl Rule for Linux {
     fn on_established(&mut self, window: &mut Window, flow: &Flow) {
         if let Some(srtt) = flow.srtt {
             self.measure(srtt);
-            // No more than the largest window: a round trip is a matter of minutes at most.
+            // At most the greatest window.
             window.cwnd = (self.rho_eighths / 8).min(u64::from(MAX_WINDOW)) as u32;
         }
     }
@@ -272,7 +272,7 @@ impl Rule for Linux {
             return None;
         }
         if window.cwnd >= window.ssthresh {
-            // The slow start of 2.6.22's other modules goes on at the threshold.
+            // At the threshold, 2.6.22's other modules are still in slow start.
             self.avoid(window, acked, flow);
         } else {
             self.add(window, self.slow_start_step());
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_follows_the_smallest_smoothed_round_trip_only() {
+    fn linux_follows_only_the_minimum_smoothed_rtt() {
         let mut rule = linux(60);
         rule.on_sample(&mut Window::new(10), &ack(1, 100), &flow(0, 10, 100));
         assert_eq!(rule.rho_eighths, 19);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_keeps_parts_of_a_segment() {
+    fn linux_carries_fractions_of_a_segment() {
         // ρ = 4, W = 100: 2048/100 = 20 of 128; the seventh makes 140.
         let mut rule = linux(100);
         let mut window = Window::new(100);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn nowhere_does_a_long_path_overflow() {
+    fn a_long_path_does_not_overflow() {
         let flow = flow(0, 10, 3_600_000);
         let mut rule = linux(3_600_000);
         let mut paper = Caini { rtt0_s: 0.001 };

@@ -1,26 +1,25 @@
-//! Illinois: losses say when to change direction, delay says by how much. Growth falls and
-//! back-off deepens as queues fill.
+//! Illinois: losses decide when the window is reduced, delay decides the size of growth and
+//! back-off. As queues fill, growth slows and back-off deepens.
 //!
 //! Source: S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control
 //! Algorithm for High-Speed Networks", Performance Evaluation 65, 2008. With `da` the average
-//! queueing delay of the last round trip and `dm` the largest seen, once per round trip:
-//! `α = 10` if `da ≤ d1 = dm/100`, else
-//! `α = (dm − d1)·10 / ((dm − d1) + (da − d1)·(10 − 0.3)/0.3)`, which ends at 0.3; `β = 1/8` if
+//! queueing delay of the last round trip and `dm` the maximum, once per round trip:
+//! `α = 10` if `da ≤ d1 = dm/100`, otherwise
+//! `α = (dm − d1)·10 / ((dm − d1) + (da − d1)·(10 − 0.3)/0.3)`, down to 0.3; `β = 1/8` if
 //! `da ≤ dm/10`, `β = 1/2` if `da ≥ 0.8·dm`, and linear between. Growth is α segments per round
 //! trip; a loss leaves `W·(1 − β)`. Once `da` has been above `d1`, α returns to 10 only after five
-//! rounds below it. Windows below 15 segments take `α = 1, β = 1/2`, as do timeouts. The smallest
-//! and largest round-trip times never age.
+//! rounds below it. Windows below 15 segments use `α = 1, β = 1/2`, as do timeouts. The minimum and
+//! maximum RTT never expire.
 //!
-//! Linux (`net/ipv4/tcp_illinois.c`): α in 1/128 and β in 1/64, rounded down; round-trip times
-//! of 3.3 s at most; the five rounds need not follow each other. A timeout sets the threshold by the
-//! β it finds. The 15 segments are the value of its `win_thresh`.
+//! Linux (`net/ipv4/tcp_illinois.c`): α in 1/128 and β in 1/64, rounded down; RTTs of at most 3.3
+//! s; the five rounds need not be consecutive. A timeout sets the threshold by the current β. The
+//! 15 segments are the value of its `win_thresh`.
 //!
-//! Linux 2.6.22 has a fault that ns-2.35 carries on: a loss leaves `W·β` (an eighth of the
-//! window at the least delay!) in place of `W·(1 − β)`. It also holds half the threshold while
-//! it recovers.
+//! Linux 2.6.22 has a bug that ns-2.35 inherits: a loss leaves `W·β` (an eighth of the window at
+//! the least delay!) instead of `W·(1 − β)`. It also holds half the threshold during recovery.
 //!
-//! ns-3.29 (`tcp-illinois.cc`): real numbers, from delays in whole milliseconds of smoothed round trips.
-//! It compares the window in bytes with the 15 segments, so that only timeouts take α = 1, β = 1/2.
+//! ns-3.29 (`tcp-illinois.cc`): real numbers, from delays in whole milliseconds of smoothed RTTs.
+//! It compares the window in bytes with the 15 segments, so that only timeouts use α = 1, β = 1/2.
 
 mod curves;
 mod delays;
@@ -187,7 +186,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// The phases in which Linux grows windows, and so looks at rounds (`tcp_may_raise_cwnd`).
+/// Whether Linux grows windows, and thus evaluates rounds, in this phase (`tcp_may_raise_cwnd`).
 fn looks_at_rounds(flow: &Flow) -> bool {
     matches!(flow.phase, Phase::Open | Phase::Disorder | Phase::Loss)
 }
@@ -257,7 +256,7 @@ impl Rule for LiuBasarSrikant {
 const ONE_A_ROUND: u64 = 128;
 const REDUCED_BY_HALF: u64 = 32;
 
-/// `tcp_illinois_ssthresh`; `keeps_beta` is the fault of 2.6.22.
+/// `tcp_illinois_ssthresh`; `keeps_beta` is the bug of 2.6.22.
 fn left_by_loss(cwnd: u32, beta: u64, keeps_beta: bool) -> u32 {
     let share = ((u64::from(cwnd) * beta) >> 6) as u32;
     if keeps_beta { share } else { cwnd - share }
@@ -290,8 +289,8 @@ impl Linux {
         }
     }
 
-    /// Also asked when the window grows: the acknowledgement that ends a recovery is a sample of
-    /// that, and grows the window after it.
+    /// Also called when the window grows: the acknowledgement that ends a recovery is a sample of
+    /// the recovery, and grows the window after it.
     fn look_at_round(&mut self, window: &Window, flow: &Flow) {
         if self.round.ends(flow) {
             self.update(window);
@@ -387,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delay_it_adds_ten_and_takes_an_eighth() {
+    fn without_delay_it_adds_ten_and_backs_off_by_an_eighth() {
         for variant in [Variant::Paper, Variant::Linux6_1] {
             let mut probe = after(variant, 100, &[100]);
             assert!((109..=110).contains(&probe.cwnd()), "{variant:?}: {}", probe.cwnd());
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_of_2_6_22_keeps_an_eighth() {
+    fn the_bug_of_2_6_22_leaves_an_eighth() {
         let mut probe = after(Variant::Linux2_6_22, 100, &[100]);
         let before = probe.cwnd();
         probe.loss();
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_largest_delay_it_adds_a_third_and_takes_half() {
+    fn at_the_largest_delay_it_adds_a_third_and_halves() {
         for variant in [Variant::Paper, Variant::Linux6_1] {
             // da = dm from the second round on: α = 0.3, or 38/128.
             let mut probe = after(variant, 100, &[200, 200]);
@@ -429,7 +428,8 @@ mod tests {
     #[test]
     fn linux_ends_a_round_on_the_acknowledgement_that_ends_a_recovery() {
         // A hundred acknowledgements at 100 ms, and at 200 ms the one that ends a recovery: da =
-        // 100/101 ms, of dm = 100 ms less than a tenth: β = 8/64. In recovery it was not looked at.
+        // 100/101 ms is less than a tenth of dm = 100 ms: β = 8/64. In recovery it was not
+        // evaluated.
         let mut rule = Linux {
             curves: FixedCurves { alpha: (38, 1280), beta: (8, 32) },
             win_thresh: 15,
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_halves_and_begins_anew() {
+    fn a_timeout_halves_and_resets() {
         for variant in [Variant::Paper, Variant::Linux6_1] {
             let mut probe = after(variant, 100, &[200, 200]);
             let before = probe.cwnd();

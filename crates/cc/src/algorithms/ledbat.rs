@@ -1,24 +1,24 @@
-//! LEDBAT: background transfers that hold the delay they add to the queues at a target and give
-//! way to everything else.
+//! LEDBAT: background transfers that keep the queueing delay they add at a target and yield to all
+//! other traffic.
 //!
 //! Source: RFC 6817 (Shalunov, Hazel, Iyengar, Kuehlewind, "Low Extra Delay Background Transport",
 //! 2012) section 2.4.2. The delay is the one-way delay of the timestamp option, whose clocks need
 //! not agree. `q = min(last 4 delays) − min(one-minute minima of the last 10 minutes)`,
 //! `off = (TARGET − q)/TARGET`, and per acknowledgement `W += GAIN · off · acked/W` segments,
-//! which is at most a segment a round trip. Afterwards `W ≤ FlightSize + ALLOWED_INCREASE` and
-//! `W ≥ 2`. At a loss, or a congestion mark, `W/2`; a timeout leaves one segment.
+//! which is at most a segment per round trip. Afterwards `W ≤ FlightSize + ALLOWED_INCREASE` and
+//! `W ≥ 2`. A loss or a congestion mark halves W; a timeout leaves one segment.
 //!
-//! The RFC leaves open whether there is a slow start. There is one here, and it ends where the
-//! queue reaches the target; `slow_start = 0` leaves it out. After a timeout it takes the window
-//! back to half. The filter takes the last acknowledgements whether or not they span a round
-//! trip. A receiver without timestamps leaves the round-trip time to go by, which counts queues of
-//! the way back too. In a window that was not in use nothing grows or shrinks.
+//! The RFC leaves slow start open. Here there is one, which ends when the queueing delay reaches
+//! the target; `slow_start = 0` disables it. After a timeout it restores the window to half. The
+//! filter uses the last acknowledgements even if they span less than a round trip. Without
+//! timestamps of the receiver the RTT is used, which includes queues of the reverse path. A window
+//! that was not in use neither grows nor shrinks.
 //!
-//! ns-3.29 (`src/internet/model/tcp-ledbat.cc`): slow start has nothing to do with the delay,
-//! and comes back at a window of one segment only; the filters hold one value less than their
-//! lengths say; without timestamps it is Reno. Its bound of the window is the flight size before
-//! the acknowledgement, without the allowed increase: in congestion avoidance a window in use
-//! never grows, and each loss shrinks it for good.
+//! ns-3.29 (`src/internet/model/tcp-ledbat.cc`): slow start does not depend on the delay, and
+//! returns only at a window of one segment; the filters hold one value less than their lengths;
+//! without timestamps it is Reno. Its bound of the window is FlightSize before the acknowledgement,
+//! without the allowed increase: in congestion avoidance a window in use never grows, and each loss
+//! reduces it permanently.
 
 mod ns3;
 
@@ -149,18 +149,18 @@ fn per_ack(gain: f64, off_target: f64, acked: u32, window: &Window) -> f64 {
 /// RFC 6817 section 2.4.2: `MIN_CWND`, segments.
 const MIN_CWND: f64 = 2.0;
 
-/// The window at most at `most` segments, and at least at the smallest.
+/// Bound the window by `most` segments, and below by the minimum.
 fn bound(window: &mut Window, most: f64) {
     let exact = window.exact();
     window.add(exact.min(most).max(MIN_CWND) - exact);
 }
 
-/// What was unacknowledged before this acknowledgement, segments.
+/// FlightSize before this acknowledgement, segments.
 fn flight_before(ack: &Ack, flow: &Flow) -> f64 {
     (flow.flight_size() + ack.acked) as f64 / f64::from(flow.mss.max(1))
 }
 
-/// Delays on the way there, or of the round trip as long as there are no others.
+/// One-way delays, or RTTs if there are none.
 struct OneWay {
     history: DelayHistory,
     /// The first one-way delay, ms, from which the others are counted.
@@ -175,7 +175,7 @@ impl OneWay {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         match (ack.one_way_delay_ms, self.origin_ms) {
             (Some(delay_ms), Some(origin_ms)) => {
-                // The receiver's clock counts in 32 bits and begins anew.
+                // The receiver's clock has 32 bits and wraps.
                 let since_origin_ms = i64::from(delay_ms.wrapping_sub(origin_ms).cast_signed());
                 self.history.sample(flow.now, since_origin_ms * 1_000_000);
             }
@@ -218,7 +218,7 @@ impl Rule for Rfc6817 {
     fn growth(&mut self, window: &mut Window, acked: u32, ack: &Ack, flow: &Flow) {
         window.add(per_ack(self.gain, self.off_target(), acked, window));
         bound(window, flight_before(ack, flow) + self.allowed_increase);
-        // What the delay took away is not for slow start to give back.
+        // Slow start must not undo a reduction by delay.
         window.ssthresh = window.ssthresh.min(window.cwnd);
     }
 
@@ -255,9 +255,9 @@ mod tests {
     }
 
     #[test]
-    fn clocks_need_not_agree_and_may_wrap() {
-        // The receiver's clock is 5 ms short of its end: 4294967291 is the base, and 20 is 25 ms
-        // more. Four samples, as the filter takes the smallest of four.
+    fn clocks_need_not_be_synchronised_and_may_wrap() {
+        // The receiver's clock wraps in 5 ms: 4294967291 is the base, and 20 is 25 ms later. Four
+        // samples, as the filter uses the minimum of four.
         let mut rule = rule();
         let mut window = Window::new(10);
         rule.on_sample(&mut window, &delayed(u32::MAX - 4), &flow(0, 10, 300));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_way_delay_replaces_round_trips() {
+    fn one_way_delays_replace_rtts() {
         let mut rule = rule();
         let mut window = Window::new(10);
         for rtt_ms in [100, 160, 160, 160, 160] {
@@ -299,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn the_window_does_not_outgrow_what_is_in_flight() {
-        // 6 are out and 1 more was acknowledged: 7, plus 1.
+    fn the_window_is_bounded_by_flight_size() {
+        // 6 are unacknowledged and 1 was just acknowledged: 7, plus 1.
         let mut window = Window::new(10);
         rule().growth(&mut window, 1, &ack(1, 100), &flow(0, 6, 100));
         assert!((window.exact() - 8.0).abs() < 1e-12);

@@ -1,6 +1,5 @@
-//! LEDBAT++: LEDBAT that measures round trips, never grows faster than Reno, divides its window
-//! when the target is missed, and now and then lets the queues run empty to see how long the path
-//! is.
+//! LEDBAT++: LEDBAT that measures RTTs, never grows faster than Reno, decreases multiplicatively
+//! above the target, and periodically slows down to let queues drain and measure the base delay.
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus (Balasubramanian, Ertugay, Havey, Bagnulo), section 4,
 //! as of version 01. `GAIN = 1/min(16, ⌈2·TARGET/base⌉)`, TARGET 60 ms. Per round trip, applied
@@ -10,16 +9,16 @@
 //! - `q > TARGET`: `W += max(GAIN − C·W·(q/TARGET − 1), −W/2)`, C = 1, and `W ≥ 2`
 //!
 //! Slow start adds GAIN for each segment. The first one ends when q exceeds ¾ of TARGET; later ones
-//! only at the threshold. Two round trips after the first, and then each time 9 times as long
-//! after the end of the last as that one took, there is a slowdown: the threshold is set to
-//! the window, the window to 2 for two round trips, and slow start takes it back to the threshold.
-//! At a loss or a mark W/2.
+//! only at the threshold. There is a slowdown two round trips after the first slow start, and then
+//! after 9 times the duration of the last slowdown: the threshold is set to the window, the window
+//! to 2 for two round trips, and slow start restores it to the threshold. A loss or a mark halves
+//! W.
 //!
-//! What the draft leaves open is as in a Linux module for it (Qian Li's `tcp_ledbatpp.c`): delays
-//! as in LEDBAT, `q = min(last 4 RTTs) − min(one-minute minima of 10 minutes)`; the round trips
-//! that are waited for are smoothed ones; slow start after a slowdown has its GAIN too; a loss ends
-//! the first slow start, or the slowdown, early. The module counts whole milliseconds, and after a
-//! timeout puts off the next slowdown by nine times the age of its clock; here the time stays.
+//! Where the draft is silent, this follows a Linux module (Qian Li's `tcp_ledbatpp.c`): delays as
+//! in LEDBAT, `q = min(last 4 RTTs) − min(one-minute minima of 10 minutes)`; round trips are
+//! counted in smoothed RTTs; slow start after a slowdown uses GAIN too; a loss ends the first slow
+//! start, or the slowdown, early. The module counts whole milliseconds, and after a timeout delays
+//! the next slowdown by nine times the age of its clock; here the time does not change.
 
 use fairway_units::{Duration, Time};
 
@@ -120,12 +119,12 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     Box::new(Windowed::new(rule, SlowStart::of(variant), init))
 }
 
-/// Section 4.3: the window is at least 2 segments, in slowdowns too.
+/// Section 4.3: minimum window, also in slowdowns.
 const MIN_CWND: u32 = 2;
-/// Section 4.4: round trips until the first slowdown, and those it lasts.
+/// Section 4.4: round trips before the first slowdown, and of its duration.
 const SLOWDOWN_ROUNDS: u64 = 2;
 
-/// Section 4.2: share of a segment a round trip adds.
+/// Section 4.2: growth per round trip, as a fraction of a segment.
 fn gain(target: Duration, base: Duration, max_divisor: f64) -> f64 {
     let base_s = base.as_secs_f64();
     if base_s <= 0.0 {
@@ -143,7 +142,7 @@ fn change_per_round(window: f64, gain: f64, decrease: f64, queueing: f64) -> f64
     }
 }
 
-/// Where it is between slowdowns.
+/// Stage of the slowdown cycle.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stage {
     FirstSlowStart,
@@ -151,12 +150,12 @@ enum Stage {
     Between {
         next: Time,
     },
-    /// Two segments only.
+    /// In a slowdown, with two segments.
     Held {
         since: Time,
         until: Time,
     },
-    /// Slow start back to the old window.
+    /// In slow start back to the old window.
     Return {
         since: Time,
     },
@@ -186,7 +185,7 @@ impl LedbatPlusPlus {
         queueing.as_secs_f64() / self.target.as_secs_f64()
     }
 
-    /// The stage that follows, if it is time; sets the window where a slowdown begins.
+    /// The next stage, if it is due; sets the window when a slowdown begins.
     fn next_stage(&self, window: &mut Window, flow: &Flow) -> Stage {
         let now = flow.now;
         let rounds = flow.srtt.unwrap_or(Duration::ZERO).saturating_mul(SLOWDOWN_ROUNDS);
@@ -229,7 +228,7 @@ impl Rule for LedbatPlusPlus {
         let exact = window.exact();
         let round = change_per_round(exact, self.gain(), self.decrease, self.queueing());
         window.add((round * f64::from(acked) / exact).max(f64::from(MIN_CWND) - exact));
-        // What the delay took away is not for slow start to give back.
+        // Slow start must not undo a reduction by delay.
         window.ssthresh = window.ssthresh.min(window.cwnd.max(MIN_CWND));
     }
 
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn slowdowns_come_two_rounds_after_slow_start_and_then_nine_times_their_length_apart() {
+    fn slowdowns_begin_two_rounds_after_slow_start_and_are_nine_durations_apart() {
         // From the threshold on: GAIN = 1/⌈120/100⌉ = 1/2, base 100 ms.
         let mut p = probe(&Start { ssthresh: Some(40), ..Start::slow_start(40, 100) });
         let begin = p.now;
@@ -281,7 +280,7 @@ mod tests {
         assert!((0.2..0.21).contains(&waited), "{waited}");
         let ssthresh = p.ssthresh().unwrap();
         assert!((40..=41).contains(&ssthresh), "{ssthresh}");
-        // Two segments for 200 ms, in which four acknowledgements come.
+        // Two segments for 200 ms, with four acknowledgements.
         for _ in 0..3 {
             p.ack(1);
             assert_eq!(p.cwnd(), 2);
@@ -301,16 +300,16 @@ mod tests {
     }
 
     #[test]
-    fn without_slowdowns_it_goes_on() {
+    fn without_slowdowns_it_continues() {
         let start = Start::avoidance(10, 200).with("slowdowns", 0.0);
         let mut p = probe(&start);
         p.rounds(30);
-        // GAIN = 1: a segment a round.
+        // GAIN = 1: a segment per round.
         assert!((38..=40).contains(&p.cwnd()), "{}", p.cwnd());
     }
 
     #[test]
-    fn above_the_target_a_round_takes_half_at_most() {
+    fn above_the_target_a_round_halves_at_most() {
         // q = 120 ms is twice the target: −1/2 for each segment of the round.
         let mut p = probe(&Start::avoidance(100, 50).with("slowdowns", 0.0));
         p.ack(1);

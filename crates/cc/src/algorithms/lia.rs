@@ -1,15 +1,15 @@
-//! LIA, Linked Increases: the connections of one application together take no more than one Reno
-//! would on the best of their paths, and move away from congested ones.
+//! LIA, Linked Increases: the connections of one application together get no more than one Reno on
+//! the best of their paths, and shift traffic away from congested ones.
 //!
 //! Source: C. Raiciu, M. Handley, D. Wischik, RFC 6356, 2011, section 3.
-//! For every segment acknowledged on path i, `min(a/Σw, 1/w_i)` segments more, where
-//! `a = Σw · max(w_i/rtt_i²) / (Σ w_i/rtt_i)²`, w in segments and rtt smoothed. A loss halves, as
-//! in Reno; slow start, timeouts and undo are each connection's own. While a connection recovers,
-//! its threshold stands for its window.
+//! The window grows by `min(a/Σw, 1/w_i)` segments per segment acknowledged on path i, where `a =
+//! Σw · max(w_i/rtt_i²) / (Σ w_i/rtt_i)²`, w in segments and rtt smoothed. A loss halves the
+//! window, as in Reno; slow start, timeouts and undo are per connection. While a connection
+//! recovers, its threshold counts as its window.
 //!
-//! Alone, or while no other connection of its group has a round-trip time, it is Reno.
-//! The RFC lets `a` be computed once per round trip or per change of the window; here it is
-//! computed at every acknowledgement, in real numbers. The MPTCP kernel
+//! Alone, or while no other connection of its group has an RTT, it is Reno. The RFC allows `a` to
+//! be computed once per round trip or per change of the window; here it is computed at every
+//! acknowledgement, in real numbers. The MPTCP kernel
 //! (`net/mptcp/mptcp_coupled.c`) uses integers and counts acknowledgements.
 
 use crate::coupled::{Coupled, Link, largest, rate_per_rtt, total_rate};
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn with_equal_round_trips_the_whole_grows_as_one_reno() {
+    fn with_equal_rtts_the_sum_grows_as_one_reno() {
         // a = Σw·max w/(Σw)² = max w/Σw, so a round of all, Σw segments, gives Σw·a/Σw = max w/Σw:
         // 30/60 = 0.5 of a segment.
         let all = subflows(&[(10.0, 0.1), (20.0, 0.1), (30.0, 0.1)]);

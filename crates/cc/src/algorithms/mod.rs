@@ -1,5 +1,6 @@
-//! One file an algorithm. To add one, write its file and add its name to both lists below: the first is
-//! for tools, which see no module that a macro declares; the compiler names what the second one lacks.
+//! One file per algorithm. To add one, write its file and add its name to both lists below. The
+//! first list is for tools, which do not see modules declared by a macro; the compiler reports
+//! names missing in the second.
 
 mod balia;
 mod bbr;

@@ -1,18 +1,18 @@
 //! MulTCP: one connection that behaves like `n` Reno connections.
 //!
 //! Source: J. Crowcroft, P. Oechslin, "Differentiated end-to-end Internet services using a
-//! weighted proportional fair sharing TCP", ACM CCR 28(3), 1998. For every segment acknowledged
-//! `n/cwnd` segments more, which is n per round trip; a loss takes `cwnd/(2n)`, for one of n
-//! connections halves. In slow start two segments for each one acknowledged until the window has
-//! caught up with n connections that began with one segment each, which is at `3^k = n · 2^k`,
-//! `k = ln n/(ln 3 − ln 2)`; then one, as usual. `n` = 1 is Reno.
+//! weighted proportional fair sharing TCP", ACM CCR 28(3), 1998. The window grows by `n/cwnd`
+//! segments per segment acknowledged, n per round trip; a loss reduces it by `cwnd/(2n)`, as one of
+//! n connections halves. Slow start adds two segments per segment acknowledged until the window has
+//! caught up with n connections that began with one segment each, at `3^k = n · 2^k`, `k = ln n/(ln
+//! 3 − ln 2)`; then one, as usual. `n` = 1 is Reno.
 //!
-//! Several losses in one window are one reduction, where n connections would have had several: so
-//! it takes more than its n shares where losses come in bursts, and a timeout, which stops only one
-//! of n connections, stops it whole. The paper was not at hand; an ns-3 model of it agrees in
-//! everything, and halves at a loss in slow start, when all n connections would overshoot
-//! together: `halve_in_slow_start` does that. As in Reno, a loss takes its share of what is
-//! unacknowledged (RFC 5681 equation 4). A connection that names its slow start has that one.
+//! Several losses in one window cause one reduction, where n connections would have several: so its
+//! throughput exceeds that of n connections if losses are bursty, and a timeout, which stops only
+//! one of n connections, stops all of it. The paper was not available; an ns-3 model of it agrees
+//! in everything, and halves at a loss in slow start, when all n connections would overshoot
+//! together: `halve_in_slow_start` does that. As in Reno, a loss reduces FlightSize (RFC 5681
+//! equation 4). If the connection names a slow start, that is used.
 
 use crate::{
     Ack, Algorithm, CongestionControl, Family, Flow, Init, Param, Params, Rule, Signal, SlowStart,
@@ -82,30 +82,30 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 
 struct MulTcp {
     n: f64,
-    /// Window in segments at which slow start has caught up with n connections.
+    /// Window at which slow start has caught up with n connections, segments.
     caught_up: f64,
     halve_in_slow_start: bool,
 }
 
-/// The window at which tripling every round trip from one segment has reached n windows that
-/// double: 3^k for 3^k = n · 2^k.
+/// The window at which tripling from one segment per round trip reaches n windows that double: 3^k
+/// for 3^k = n · 2^k.
 fn caught_up(n: f64) -> f64 {
     let k = libm::log(n) / (libm::log(3.0) - libm::log(2.0));
     libm::pow(3.0, k)
 }
 
-/// Beta: one of `n` windows halves.
+/// Beta, by which one of `n` windows halves.
 pub fn retention(n: f64) -> f64 {
     1.0 - 0.5 / n
 }
 
-/// Segments more for each segment acknowledged.
+/// Growth in segments per segment acknowledged.
 fn increase(n: f64, window: &Window) -> f64 {
     n / window.exact()
 }
 
 impl MulTcp {
-    /// Of `acked` segments, those that count twice in slow start.
+    /// Number of `acked` segments that count twice in slow start.
     fn counted_twice(&self, window: &Window, acked: u32) -> u32 {
         let missing = self.caught_up - f64::from(window.cwnd);
         // Every one adds two segments; a negative number becomes 0.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_segments_a_round_as_connections() {
+    fn growth_per_round_is_the_number_of_connections() {
         // 4/100 + 4/100.04 + … over 100 segments: a little less than 4. Ten rounds: 40 less what
         // the window grew meanwhile, 100 · √(1 + 2·4·10/100 …); the sum is at least 36.
         let mut probe = probe(Start::avoidance(100, 40));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_in_slow_start_may_take_half() {
+    fn a_loss_in_slow_start_may_halve_the_window() {
         let mut probe = probe(Start::slow_start(100, 40).with("halve_in_slow_start", 1.0));
         probe.loss();
         assert_eq!(probe.cwnd(), 50);

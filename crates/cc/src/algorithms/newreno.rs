@@ -1,18 +1,17 @@
-//! NewReno: Reno that stays in fast recovery until all that was outstanding has been acknowledged.
+//! NewReno: Reno that stays in fast recovery until all data outstanding at its start is
+//! acknowledged.
 //!
-//! Source: RFC 6582. Growth and back-off are Reno's: `1/cwnd` of a segment per segment acknowledged,
-//! `ssthresh = max(flight size/2, 2)`. What is new is in recovery, and recovery is the stack's: a
-//! variable `recover` holds the end of what was sent when the loss was found, an acknowledgement
-//! of less than that retransmits the next hole and does not end the episode, and duplicates
-//! of what came before `recover` begin no new one. A stack does so whenever a connection has no
-//! SACK; with SACK it knows the holes (RFC 6675), and Reno and NewReno are one algorithm. Set
-//! `sack = false` in the stack to see what the RFC describes.
+//! Source: RFC 6582. Growth and back-off are Reno's: `1/cwnd` segments per segment acknowledged,
+//! `ssthresh = max(flight size/2, 2)`. The difference is in recovery, which the stack does:
+//! `recover` is the end of the data sent when the loss was detected, an acknowledgement below it
+//! retransmits the next hole and does not end recovery, and duplicates below it begin no new one.
+//! The stack does so on every connection without SACK; with SACK it knows the holes (RFC 6675), and
+//! Reno and NewReno are the same. Set `sack = false` in the stack for the behaviour of the RFC.
 //!
-//! ns-3.29 calls its growth rule NewReno (`tcp-congestion-ops.cc`, `TcpNewReno`), with SACK or
-//! without. It counts bytes and looks at acknowledgements: one segment for each below the
-//! threshold, `max(1, ⌊mss²/cwnd⌋)` bytes above it, however much the acknowledgement covers, so that
-//! a receiver that acknowledges every second segment gets half a segment per round trip. Back-off is
-//! `max(2·mss, in flight/2)`.
+//! ns-3.29 calls its growth rule NewReno (`tcp-congestion-ops.cc`, `TcpNewReno`), with or without
+//! SACK. It counts bytes per acknowledgement: one segment below the threshold, `max(1,
+//! ⌊mss²/cwnd⌋)` bytes above it, however much is acknowledged, so that with delayed
+//! acknowledgements growth is half a segment per round trip. Back-off is `max(2·mss, in flight/2)`.
 
 use super::reno::Rfc5681;
 use crate::ns3::{Socket, new_reno::NewReno};

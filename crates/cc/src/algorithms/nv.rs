@@ -1,27 +1,26 @@
-//! TCP-NV: Vegas for the data centre. It asks how much window the measured rate would need with
-//! empty queues, and keeps no more than ten segments above that.
+//! TCP-NV: Vegas for data centres. It computes the window that the measured rate would need with
+//! empty queues, and allows at most ten segments above that.
 //!
-//! Source: L. Brakmo, "TCP-NV: An Update to TCP-Vegas" (2010), in the form in which Linux has it
-//! (Linux 6.1 `net/ipv4/tcp_nv.c`).
+//! Source: L. Brakmo, "TCP-NV: An Update to TCP-Vegas" (2010), as in Linux 6.1
+//! (`net/ipv4/tcp_nv.c`).
 //!
-//! Each acknowledgement gives a round-trip time, averaged with weight ½, and a rate
-//! `F/RTT`, F being what was delivered since the acknowledged segment was sent. The smallest
-//! average round trip is that of the last 5 to 10 s. Once a round, with the largest rate of the
-//! rounds since the last decision, `target = rate · min_rtt/mss` and `max = target + pad`, pad 10:
+//! Each acknowledgement gives an RTT, averaged with weight ½, and a rate `F/RTT`, where F is the
+//! data delivered since the acknowledged segment was sent. The minimum of the average RTT is that
+//! of the last 5 to 10 s. Once per round, with the maximum rate of the rounds since the last
+//! decision, `target = rate · min_rtt/mss` and `max = target + pad`, pad 10:
 //!
-//! - `W > max` (two rounds and 60 samples; in the first slow start 30): growth stops, `S = max`, and
-//!   `W −= max(2, ⌊(W − max) · 38/128⌋)`, or `W = max` if that is at most two away.
-//! - `W ≤ max − 2` (20 samples): growth is allowed.
-//! - in between: nothing changes.
+//! - `W > max` (two rounds and 60 samples; in the first slow start 30): growth stops, `S = max`,
+//! and `W −= max(2, ⌊(W − max) · 38/128⌋)`, or `W = max` if that is at most two away. - `W ≤ max −
+//! 2` (20 samples): growth is allowed. - in between: no change.
 //!
-//! Growth is slow start, then a segment for every `max(4, W)` delivered; after a timeout, for every
-//! `W · 2`, which another timeout doubles and nine decisions for growth halve. At a loss or a mark
-//! 819/1024 of the window, growth stops, and all measurements but the next minimum begin anew.
-//! Where a whole round comes back in one acknowledgement, as with offloading, growth is allowed until
-//! there are more.
+//! Growth is slow start, then a segment per `max(4, W)` delivered; after a timeout, per `W · 2`,
+//! which another timeout doubles and nine decisions for growth halve. A loss or a mark leaves
+//! 819/1024 of the window, stops growth, and resets all measurements except the next minimum. If a
+//! whole round is acknowledged at once, as with offloading, growth is allowed until there are more
+//! acknowledgements.
 //!
-//! The module can take the path's own round-trip time from a BPF program; here it is
-//! `base_rtt_us`. As its author says it is for data centres where every sender runs it.
+//! The module can get the base RTT from a BPF program; here it is `base_rtt_us`. According to its
+//! author it is for data centres where every sender runs it.
 
 use fairway_units::random::Stream;
 
@@ -100,7 +99,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 
 /// `NV_INIT_RTT`.
 const NO_RTT: u64 = u32::MAX as u64;
-/// `nv_pad_buffer`: this close to the limit the window does not grow.
+/// `nv_pad_buffer`: distance to the limit within which the window does not grow.
 const PAD_BUFFER: u32 = 2;
 /// `nv_cong_dec_mult`: 30 % in 1/128.
 const DECREASE: u64 = 30 * 128 / 100;
@@ -108,44 +107,44 @@ const DECREASE: u64 = 30 * 128 / 100;
 const LOSS_FACTOR: u64 = 819;
 /// `nv_rtt_factor`: weight of a new round-trip time in 1/256.
 const RTT_WEIGHT: u64 = 128;
-/// `nv_dec_eval_min_calls`, `nv_inc_eval_min_calls`, `nv_ssthresh_eval_min_calls`: samples to
-/// decide upon less, upon more, and upon the end of the first slow start.
+/// `nv_dec_eval_min_calls`, `nv_inc_eval_min_calls`, `nv_ssthresh_eval_min_calls`: samples for a
+/// decision to shrink, to grow, and to end the first slow start.
 const SAMPLES_TO_SHRINK: u8 = 60;
 const SAMPLES_TO_GROW: u8 = 20;
 const SAMPLES_TO_LEAVE: u8 = 30;
 /// `nv_rtt_min_cnt`: rounds before the window is reduced.
 const MIN_ROUNDS: u8 = 2;
-/// `nv_stop_rtt_cnt`: rounds after which growth stops for want of samples.
+/// `nv_stop_rtt_cnt`: rounds without enough samples after which growth stops.
 const ROUNDS_WITHOUT_DECISION: u8 = 10;
-/// `nv_cwnd_growth_rate_neg`: decisions for growth that it takes to double slow growth.
+/// `nv_cwnd_growth_rate_neg`: decisions for growth after which slow growth doubles.
 const CLEAN_DECISIONS: u32 = 8;
-/// `tcpnv_state`: growth is slowed down to 1/256 at most.
+/// `tcpnv_state`: growth is slowed to at most 1/256.
 const SLOWEST_GROWTH: i32 = -8;
 /// `NV_MIN_CWND`, `NV_MIN_CWND_GROW`, `NV_TSO_CWND_BOUND`: windows in segments at which
-/// acknowledgements of many segments still give more than one sample a round.
+/// acknowledgements of many segments still give more than one sample per round.
 const SMALLEST_FOR_SAMPLES: u32 = 4;
 const SAMPLES_STEP: u32 = 2;
 const LARGEST_FOR_SAMPLES: u32 = 81;
-/// `tcpnv_init`: the first period of the smallest round trip, ticks.
+/// `tcpnv_init`: first period of the minimum RTT, ticks.
 const FIRST_PERIOD: u64 = 2 * HZ;
 
-/// `bytes` in a round trip, in units of 100 bit/s.
+/// Rate of `bytes` per RTT, in units of 100 bit/s.
 fn delivery_rate(bytes: u64, rtt_us: u64) -> u32 {
     (bytes.saturating_mul(80_000) / rtt_us.max(1)) as u32
 }
 
-/// `cwnd_by_slope`: the window that such a rate needs at this round trip, segments.
+/// `cwnd_by_slope`: the window for this rate and RTT, segments.
 fn target(max_rate: u32, rtt_us: u64, mss: u32) -> u32 {
     (u64::from(max_rate) * rtt_us / (80_000 * u64::from(mss.max(1)))) as u32
 }
 
-/// A window above `max` after the decision to reduce it.
+/// The window, above `max`, after the decision to reduce it.
 fn reduced(cwnd: u32, max: u32) -> u32 {
     let gap = cwnd - max;
     if gap <= 2 { max } else { cwnd - ((u64::from(gap) * DECREASE) >> 7).max(2) as u32 }
 }
 
-/// Segments to be delivered for one more in the window.
+/// Segments delivered per increase of the window by one.
 fn segments_per_increase(cwnd: u32, growth_factor: i32) -> u32 {
     if growth_factor < 0 {
         cwnd.saturating_mul(1 << growth_factor.unsigned_abs())
@@ -154,7 +153,7 @@ fn segments_per_increase(cwnd: u32, growth_factor: i32) -> u32 {
     }
 }
 
-/// The state of the module; round-trip times in µs, sequence numbers in bytes.
+/// State of the module; RTTs in µs, sequence numbers in bytes.
 struct Nv {
     pad: u32,
     /// Seconds.
@@ -163,15 +162,15 @@ struct Nv {
     base_rtt_us: u64,
     random: Stream,
     may_grow: bool,
-    /// Measurements begin anew when nothing is wrong any more.
+    /// Whether measurements restart when the phase is open again.
     reset: bool,
-    /// Below zero, growth is that many times halved.
+    /// If negative, growth is halved that many times.
     growth_factor: i32,
-    /// The average; 0 before the first.
+    /// Average RTT; 0 before the first sample.
     last_rtt_us: u64,
     min_rtt_us: u64,
     next_min_rtt_us: u64,
-    /// Tick at which the next minimum takes over.
+    /// Tick at which the next minimum replaces this one.
     min_rtt_until: Option<u64>,
     /// Since the last decision, in 100 bit/s.
     max_rate: u32,
@@ -233,7 +232,7 @@ impl Nv {
         average
     }
 
-    /// `nv_get_bounded_rtt`: between 80 % and all of the path's own round trip, if that is known.
+    /// `nv_get_bounded_rtt`: bounded to between 80 % and 100 % of the base RTT, if known.
     fn bounded(&self, rtt_us: u64) -> u64 {
         let base = self.base_rtt_us;
         if base == 0 { rtt_us } else { rtt_us.clamp((base * 205) >> 8, base) }
@@ -285,7 +284,7 @@ impl Nv {
         }
     }
 
-    /// Whether there were samples enough to reduce the window.
+    /// Reduce the window if there are enough samples. Returns whether there were.
     fn shrink(&mut self, window: &mut Window, max: u32) -> bool {
         if self.rounds < MIN_ROUNDS {
             return false;
@@ -306,7 +305,7 @@ impl Nv {
         true
     }
 
-    /// Whether there were samples enough to let the window grow.
+    /// Allow growth if there are enough samples. Returns whether there were.
     fn allow_growth(&mut self) -> bool {
         if self.samples < SAMPLES_TO_GROW {
             return false;
@@ -345,7 +344,7 @@ impl Rule for Nv {
             self.begin_anew(flow.snd_una.saturating_sub(ack.acked));
         }
         let (Some(rtt), Phase::Open | Phase::Disorder) = (ack.rtt, flow.phase) else { return };
-        // The module starts with the connection, a round trip before its first sample.
+        // The module starts with the connection, one RTT before its first sample.
         self.min_rtt_until.get_or_insert(now.saturating_sub(rtt.as_millis()) + FIRST_PERIOD);
         let bytes_acked = flow.snd_una.saturating_sub(self.last_snd_una);
         self.last_snd_una = flow.snd_una;

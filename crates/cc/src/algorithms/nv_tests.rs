@@ -21,8 +21,8 @@ fn without_a_queue_it_grows_as_reno() {
 
 #[test]
 fn a_queue_of_more_than_the_pad_is_reduced_by_three_tenths_of_the_excess() {
-    // The path holds 100 segments in 10 ms. With 160 out the round trip is 16 ms, its average
-    // at first 13: the largest rate is 160/13 a ms, the target ⌊160 · 10/13⌋ = 123, the limit
+    // The path holds 100 segments in 10 ms. With 160 in flight the RTT is 16 ms, its average
+    // at first 13: the maximum rate is 160/13 per ms, the target ⌊160 · 10/13⌋ = 123, the limit
     // 133, and 160 − ⌊27 · 38/128⌋ = 152. Then the rate is 100 in 10 ms, the limit 110, and
     // 152 − ⌊42 · 38/128⌋ = 140.
     let mut p = Probe::new("nv", Variant::Linux6_1, &Start::avoidance(160, 10));
@@ -117,7 +117,7 @@ fn timeouts_slow_growth_down_and_clean_decisions_speed_it_up() {
 }
 
 #[test]
-fn the_smallest_round_trip_is_measured_anew() {
+fn the_minimum_rtt_is_measured_anew() {
     let mut rule = Nv::new(Stream::new(1, "nv"));
     rule.min_rtt_until = Some(2_000);
     rule.measure_min_rtt(100, 0);
@@ -134,7 +134,7 @@ fn the_smallest_round_trip_is_measured_anew() {
 }
 
 #[test]
-fn a_known_round_trip_bounds_the_minimum() {
+fn a_known_base_rtt_bounds_the_minimum() {
     let mut rule = Nv::new(Stream::new(1, "nv"));
     assert_eq!(rule.bounded(90), 90);
     // ⌊100·205/256⌋ = 80.

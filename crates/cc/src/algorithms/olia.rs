@@ -1,18 +1,18 @@
-//! OLIA, Opportunistic Linked Increases: as LIA, but paths that seem good and have a small window
-//! grow faster, at the expense of those with the largest.
+//! OLIA, Opportunistic Linked Increases: as LIA, but good paths with small windows grow faster, at
+//! the expense of those with the largest windows.
 //!
-//! Source: R. Khalili and others, "MPTCP is not Pareto-Optimal", CoNEXT 2012.
-//! For every segment acknowledged on path i, `(w_i/rtt_i²)/(Σ w/rtt)² + e_i/w_i` segments more. M are
-//! the paths with the largest window; B those with the largest `ℓ/rtt²`, where ℓ is the larger of the
-//! bytes acknowledged between the last two losses and since the last. If some path is in B and not
-//! in M, then `e = 1/(N · |B∖M|)` on those, `−1/(N · |M|)` on M, and 0 elsewhere, N being the
-//! number of paths; otherwise e is 0. A loss halves. Slow start, timeouts and undo are each
-//! connection's own, and while a connection recovers its threshold stands for its window.
+//! Source: R. Khalili and others, "MPTCP is not Pareto-Optimal", CoNEXT 2012. The window grows by
+//! `(w_i/rtt_i²)/(Σ w/rtt)² + e_i/w_i` segments per segment acknowledged on path i. M are the paths
+//! with the largest window; B those with the largest `ℓ/rtt²`, where ℓ is the larger of the bytes
+//! acknowledged between the last two losses and since the last. If some path is in B and not in M,
+//! then `e = 1/(N · |B∖M|)` on those, `−1/(N · |M|)` on M, and 0 elsewhere, with N paths; otherwise
+//! e is 0. A loss halves the window. Slow start, timeouts and undo are per connection, and while a
+//! connection recovers its threshold counts as its window.
 //!
 //! From the MPTCP kernel (`net/mptcp/mptcp_olia.c`): the ranking by `ℓ/rtt²`; windows are compared
-//! in whole segments; before any loss all paths rank by what they have had acknowledged; a loss
-//! with nothing acknowledged since the last is not another. Its integers are not copied.
-//! Alone, or while no other connection of its group has a round-trip time, it is Reno.
+//! in whole segments; before any loss all paths rank by their acknowledged bytes; a loss with
+//! nothing acknowledged since the last one does not count. Its integer arithmetic is not
+//! reproduced. Alone, or while no other connection of its group has an RTT, it is Reno.
 
 use crate::coupled::{Coupled, Link, largest, linked_increase};
 use crate::{
@@ -69,7 +69,7 @@ fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionC
 
 struct Olia;
 
-/// The square of the rate that Reno would have with a loss for every ℓ bytes, but for a factor.
+/// The square of Reno's rate with a loss every ℓ bytes, up to a constant factor.
 fn quality(subflow: &Subflow) -> f64 {
     subflow.loss_interval as f64 / (subflow.srtt_s * subflow.srtt_s)
 }
@@ -78,7 +78,8 @@ fn whole_window(subflow: &Subflow) -> f64 {
     subflow.cwnd.floor()
 }
 
-/// The second term times the window: what moves from the largest windows to the best paths.
+/// The second term times the window, which shifts growth from the largest windows to the best
+/// paths.
 fn shift(own: &Subflow, all: &[Subflow]) -> f64 {
     let largest_window = largest(all, whole_window);
     let best_quality = largest(all, quality);
@@ -108,7 +109,7 @@ mod tests {
     use crate::{Coupling, Signal};
 
     #[test]
-    fn what_the_largest_lose_the_best_gain() {
+    fn the_best_gain_at_the_expense_of_the_largest() {
         // Four paths: two with the largest window, one best of the rest (shortest round trip), one
         // that is neither.
         let all = subflows(&[(30.0, 0.2), (30.0, 0.2), (10.0, 0.1), (10.0, 0.2)]);
@@ -127,8 +128,8 @@ mod tests {
 
     #[test]
     fn the_path_that_loses_less_wins() {
-        // Both paths alike, and the second loses five times as often: in the end the first has
-        // more than its half.
+        // Both paths are equal, but the second has five times as many losses: in the end the first
+        // has more than half.
         let mut probes: Vec<Probe> = Coupling::members(2)
             .into_iter()
             .map(|member| {

@@ -1,27 +1,27 @@
-//! TCP Prague: DCTCP for the public internet, with a fractional window, smooth steps, and a growth that
-//! does not favour short round trips.
+//! TCP Prague: DCTCP for the public internet, with a fractional window, gradual reductions, and
+//! growth that does not favour short RTTs.
 //!
 //! Source: the module of the L4S team, TCP Prague 0.6 (`net/ipv4/tcp_prague.c`), which implements
 //! draft-briscoe-iccrg-prague-congestion-control and the requirements of RFC 9331 section 4.3.
 //!
-//! `α ← α − α/16 + F/16` once a window of data, from `α = 1`, kept in 2⁻²⁰ with the remainder of the
-//! division carried on; it stays 1 until the first mark. A mark takes `W·α/2` once a round trip, a
-//! loss takes half. Growth is `s/W` for every segment delivered unmarked, whether the window is being
-//! reduced or not. After 500 rounds of congestion avoidance `s = (RTT/25 ms)²` where the round trip
-//! is shorter than 25 ms, and marks are answered, and α updated, at most once in 25 ms; else `s = 1`.
-//! `W` is a fraction of 2⁻²⁰; the window in use follows its whole part, rounded up, by one segment an
-//! acknowledgement, not below two, and each step down sets the threshold. After a timeout
-//! it climbs from one segment to the halved `W` in the same way; there is no growth until what was lost is
-//! recovered. Segments are paced at `W/srtt`, or the window in use if that is larger, and at twice
-//! that below half the threshold, counting headers of 52 bytes.
+//! `α ← α − α/16 + F/16` once per window of data, from `α = 1`, stored in 2⁻²⁰ with the remainder
+//! of the division carried over; it stays 1 until the first mark. A mark reduces the window by
+//! `W·α/2` once per round trip, a loss by half. Growth is `s/W` per segment delivered unmarked,
+//! even during a reduction. After 500 rounds of congestion avoidance, if the RTT is below 25 ms, `s
+//! = (RTT/25 ms)²`, and reductions for marks and updates of α are at most once per 25 ms; otherwise
+//! `s = 1`. `W` is in units of 2⁻²⁰; the window in use follows it, rounded up, by one segment per
+//! acknowledgement, down to two, and each step down sets the threshold. After a timeout it grows
+//! from one segment to the halved `W` in the same way; `W` does not grow until losses are
+//! recovered. The pacing rate is `W/srtt`, or that of the window in use if larger, and twice that
+//! below half the threshold, including headers of 52 bytes.
 //!
-//! In 0.6 the fraction keeps still in slow start, so that the first mark would throw the window
-//! back to the initial one; later versions let it follow the window, and so does this one. The
-//! acknowledgement that brings a mark takes the first step down, which ends slow start. Left out are
-//! the fallback for classic ECN queues (off by default), the other two ways of scaling with the
-//! round trip, and the limit on bursts. With `ecn = "accurate"` at both ends, which the module requires,
-//! packets carry ECT(1), for queues such as the one for low latency of DualPI2; without it they carry
-//! ECT(0) with the echo of DCTCP, where the module would turn into Reno.
+//! In 0.6 the fraction does not follow the window in slow start, so that the first mark would reset
+//! the window to the initial one; in later versions it does, as here. The acknowledgement with the
+//! mark takes the first step down, which ends slow start. Not implemented: the fallback for classic
+//! ECN queues (off by default), the other two kinds of RTT scaling, and the limit on bursts. With
+//! `ecn = "accurate"` at both ends, which the module requires, packets carry ECT(1), for queues
+//! such as DualPI2's low-latency one; without it they carry ECT(0) with the echo of DCTCP, where
+//! the module would fall back to Reno.
 
 use fairway_units::{Duration, Rate, Time};
 
@@ -56,7 +56,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         Vector::new("RTT 10 ms, W = 20: (10/25)^2/20 = 0.008 a segment", 0.008, || {
             growth_of(10, 20)
         })
-        // The module counts round trips in 128 µs and windows in 2⁻²⁰.
+        // The module counts RTTs in 128 µs and windows in 2⁻²⁰.
         .within(1e-6),
         Vector::new("RTT 40 ms, W = 20: 1/20", 0.05, || growth_of(40, 20)).within(1e-6),
         Vector::new("a mark at W = 100, alpha 0.2: 100 - 10 = 90", 90.0, || {
@@ -104,14 +104,14 @@ const BITS: u32 = 20;
 const ONE: u64 = 1 << BITS;
 /// g = 1/2⁴ (`PRAGUE_SHIFT_G`).
 const SHIFT_G: u32 = 4;
-/// Smallest window that steps go down to (`MIN_CWND`).
+/// Minimum window of reductions (`MIN_CWND`).
 const MIN_CWND: u32 = 2;
-/// Round trips are scaled in units of 2⁷ µs (`RTT_UNIT`).
+/// RTTs are scaled in units of 2⁷ µs (`RTT_UNIT`).
 const RTT_SHIFT: u32 = 7;
-/// IPv4, TCP and the timestamp option: what the module's MTU has above the segment.
+/// IPv4, TCP and the timestamp option: the module's MTU minus the segment.
 const HEADERS: u64 = 52;
 
-/// The share of marks, averaged, sixteen times over so that no remainder is lost.
+/// Average fraction of marks, times sixteen so that no remainder is lost.
 struct Alpha(u64);
 
 impl Alpha {
@@ -129,10 +129,10 @@ impl Alpha {
     }
 }
 
-/// `prague_enter_cwr`: α/2 less, rounded to the nearest fraction.
+/// `prague_enter_cwr`: reduction by α/2, rounded to the nearest fraction.
 fn after_mark(exact: u64, alpha: u64) -> u64 {
     let cut = (u128::from(alpha) * u128::from(exact) + u128::from(ONE)) >> (BITS + 1);
-    // α is at most 1, so that the cut is at most half of the window and a bit.
+    // α is at most 1, so the reduction is at most half of the window, rounded.
     exact.saturating_sub(cut as u64)
 }
 
@@ -158,7 +158,7 @@ fn scaled_growth(srtt: Duration, target: Duration) -> u64 {
     (((rtt * rtt) << BITS).saturating_add(square / 2) / square) as u64
 }
 
-/// What `acked` segments add to a fractional window.
+/// A fractional window after growth by `acked` segments.
 fn increase(exact: u64, acked: u32, growth: u64) -> u64 {
     let window = u64::from(whole(exact));
     let increase = (u64::from(acked) * growth + window / 2) / window;
@@ -193,7 +193,7 @@ struct Prague {
     rtt_target: Duration,
     rtt_transition: u32,
     saw_mark: bool,
-    /// From a loss until everything outstanding then is recovered.
+    /// Whether losses are being recovered.
     in_loss: bool,
     /// The window, the fractional one and the threshold before the last loss.
     before_loss: Option<(u32, u64, u32)>,
@@ -218,15 +218,15 @@ impl Prague {
         };
     }
 
-    /// The stack's `may_grow` refuses every growth while the window is being reduced; Prague grows
-    /// then too, if the window is in use.
+    /// The stack's `may_grow` is false during a reduction; Prague grows then too, if the window is
+    /// in use.
     fn may_grow(&self, ack: &Ack, flow: &Flow) -> bool {
         let is_used = flow.pipe.saturating_add(u64::from(self.mss)) > self.cwnd();
         !self.in_loss && (ack.may_grow || (flow.phase == Phase::Cwr && is_used))
     }
 
-    /// Growth for `acked` segments without a mark (`prague_update_cwnd`). Returns whether slow
-    /// start took them all.
+    /// Grow for `acked` segments without a mark (`prague_update_cwnd`). Returns whether slow start
+    /// used them all.
     fn grow(&mut self, mut acked: u32) -> bool {
         if self.slow_start.is_active(&self.window) {
             acked = self.slow_start.grow(&mut self.window, acked);
@@ -240,7 +240,7 @@ impl Prague {
         false
     }
 
-    /// The window goes one segment towards the one aimed at.
+    /// Move the window by one segment towards the target.
     fn step(&mut self) {
         let aim = whole(self.exact);
         if self.window.cwnd > aim && self.window.cwnd > MIN_CWND {
@@ -260,7 +260,7 @@ impl Prague {
         self.update_growth();
     }
 
-    /// A window of data is over (`prague_update_alpha`, `prague_new_round`).
+    /// End a window of data (`prague_update_alpha`, `prague_new_round`).
     fn end_round(&mut self, flow: &Flow) {
         if self.saw_mark {
             self.alpha.observe(self.observed.share(ONE));
@@ -291,7 +291,7 @@ impl CongestionControl for Prague {
         Needs { ecn: EcnFeedback::Scalable, ..Needs::default() }
     }
 
-    /// The window falls by a segment an acknowledgement, not at once.
+    /// False, as the window falls by one segment per acknowledgement.
     fn answers_loss(&self) -> bool {
         false
     }
@@ -302,8 +302,8 @@ impl CongestionControl for Prague {
         if srtt_s <= 0.0 {
             return None;
         }
-        // Losses that no growth makes up for, as of a slow application, take the fraction towards
-        // nothing. The module counts what is in flight at least, so that its rate does not follow.
+        // Losses without growth, as of a slow application, reduce the fraction towards zero. The
+        // module uses at least the data in flight, so that its rate does not follow.
         let window = in_segments(self.exact).max(f64::from(self.window.cwnd));
         let bits = window * 8.0 * (u64::from(self.mss) + HEADERS) as f64;
         let gain = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.0 };
@@ -364,7 +364,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    /// Linux leaves the window of an algorithm with a control of its own as it is
+    /// Linux does not reduce the window of an algorithm with `cong_control`
     /// (`tcp_slow_start_after_idle_check`).
     fn on_idle(&mut self, _idle: Duration, _rto: Duration, _restart_window: u64, _flow: &Flow) {}
 }

@@ -6,16 +6,16 @@ fn avoidance(cwnd: u32, rtt_ms: u64) -> Probe {
 }
 
 #[test]
-fn grows_by_a_segment_a_round_before_the_transition() {
+fn grows_by_a_segment_per_round_before_the_transition() {
     let mut probe = avoidance(100, 10);
     probe.rounds(20);
-    // A segment a round and no more; rounding 1/W to 2⁻²⁰ may cost one.
+    // A segment per round; rounding 1/W to 2⁻²⁰ may cost one.
     assert!((119..=121).contains(&probe.cwnd()), "{}", probe.cwnd());
 }
 
 #[test]
-fn grows_like_a_longer_round_trip_after_the_transition() {
-    // (10/25)² = 0.16 segments a round: 16 in a hundred.
+fn grows_like_a_longer_rtt_after_the_transition() {
+    // (10/25)² = 0.16 segments per round: 16 in a hundred.
     let start = Start::avoidance(100, 10).with("rtt_transition", 0.0);
     let mut probe = Probe::new("prague", Variant::Paper, &start);
     probe.round();
@@ -26,9 +26,9 @@ fn grows_like_a_longer_round_trip_after_the_transition() {
 }
 
 #[test]
-fn a_mark_is_answered_by_steps_of_one() {
-    // α is 1 still: 100 − 50. One step at once, 49 acknowledgements for the others; marked ones, so
-    // that nothing grows.
+fn a_mark_reduces_the_window_by_steps_of_one() {
+    // α is still 1: 100 − 50. One step at once, 49 acknowledgements for the others, which are
+    // marked so that nothing grows.
     let mut probe = avoidance(100, 40);
     probe.marked = 1.0;
     probe.congestion(Signal::Ecn);
@@ -94,7 +94,7 @@ fn alpha_waits_for_the_first_mark_and_keeps_remainders() {
     probe.rounds(1);
     // α was still 1: half.
     assert_eq!(probe.cwnd(), before / 2);
-    // A share of 2⁻²⁰ averages to 2⁻²⁰ where α/16 in whole 2⁻²⁰ would stick at 16 of them.
+    // A fraction of 2⁻²⁰ averages to 2⁻²⁰, where α/16 in whole 2⁻²⁰ would stay at 16 of them.
     let mut alpha = Alpha::new();
     for _ in 0..1_000 {
         alpha.observe(1);
@@ -103,7 +103,7 @@ fn alpha_waits_for_the_first_mark_and_keeps_remainders() {
 }
 
 #[test]
-fn marks_are_answered_once_in_the_target_round_trip() {
+fn marks_reduce_the_window_once_per_target_rtt() {
     let start = Start::avoidance(100, 5).with("rtt_transition", 0.0);
     let mut probe = Probe::new("prague", Variant::Paper, &start);
     probe.marked = 1.0;
@@ -120,7 +120,7 @@ fn marks_are_answered_once_in_the_target_round_trip() {
 }
 
 #[test]
-fn paced_at_the_window_over_the_round_trip() {
+fn paced_at_the_window_per_rtt() {
     // 100 segments of 1500 bytes in 40 ms: 30 Mbit/s. Below half the threshold twice that.
     let mut probe = avoidance(100, 40);
     probe.may_grow = false;

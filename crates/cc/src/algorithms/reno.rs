@@ -1,15 +1,14 @@
-//! Reno: one segment more per round trip, half the window at a loss.
+//! Reno: growth by one segment per round trip, back-off by half.
 //!
 //! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; RFC 5681 section 3.1.
-//! The window is counted in segments. RFC 5681 equation 4 halves what is unacknowledged, Linux
-//! the window.
+//! The window is counted in segments. RFC 5681 equation 4 halves FlightSize, Linux the window.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_cong.c`, `tcp_reno_cong_avoid`) counts delivered segments. Linux
-//! 2.6.22 counts acknowledgements, one per call and one more than the window, unless
-//! `net.ipv4.tcp_abc` asks for bytes (RFC 3465), and holds half the threshold while it recovers
-//! (`tcp_reno_min_cwnd`). The kernel's own default is not to count bytes; ns-2.35 sets it to 1
-//! (`tcp/linux/ns-linux-param.c`) and goes on counting during recovery (`tcp-linux.cc`, `recv`),
-//! so that the window rises at once when an episode ends. Both are the default here.
+//! Linux 6.1 (`net/ipv4/tcp_cong.c`, `tcp_reno_cong_avoid`) counts delivered segments. Linux 2.6.22
+//! counts acknowledgements, one per call and one more than the window, unless `net.ipv4.tcp_abc`
+//! asks for bytes (RFC 3465), and holds half the threshold during recovery (`tcp_reno_min_cwnd`).
+//! The kernel's default is not to count bytes; ns-2.35 sets it to 1 (`tcp/linux/ns-linux-param.c`)
+//! and continues to count during recovery (`tcp-linux.cc`, `recv`), so that the window rises at
+//! once when an episode ends. Both are the default here.
 //!
 //! ns-2's own agents (`tcp/tcp.cc`, `opencwnd`) add 1/W for each acknowledgement to a window in real
 //! numbers.
@@ -170,7 +169,7 @@ impl Rule for Linux2_6_22 {
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        // Slow start uses all of them up.
+        // Slow start uses them all.
         if ack.may_grow && ack.acked > 0 && window.cwnd <= window.ssthresh {
             self.bytes_acked = 0;
             return;
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn one_segment_for_a_window_of_segments_whoever_counts_them() {
+    fn one_segment_per_window_of_segments() {
         // 10 segments acknowledged at a window of 10: 11. Then 11: 12.
         for segments in [1, 2, 5, 10] {
             let mut window = Window::new(10);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_acknowledgements_takes_one_more_than_the_window() {
+    fn counting_acknowledgements_needs_one_more_than_the_window() {
         let mut window = Window { ssthresh: 2, ..Window::new(10) };
         let mut rule = Linux2_6_22 { count_bytes: false, bytes_acked: 0 };
         grow(&mut rule, &mut window, 10, 2);
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_bytes_takes_the_window_and_keeps_what_recovery_acknowledged() {
+    fn counting_bytes_needs_the_window_and_includes_those_of_recovery() {
         let mut window = Window { ssthresh: 2, ..Window::new(10) };
         let mut rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
         grow(&mut rule, &mut window, 9, 1);
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_uses_up_the_bytes() {
+    fn slow_start_uses_the_bytes() {
         let mut rule = Linux2_6_22 { count_bytes: true, bytes_acked: 0 };
         let mut window = Window { ssthresh: 12, ..Window::new(12) };
         // While the window is not in use they are kept.

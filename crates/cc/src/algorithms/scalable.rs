@@ -1,22 +1,21 @@
-//! Scalable TCP: a fixed share of a segment more per acknowledgement, an eighth off at a loss, so
-//! that the time to recover does not depend on the window.
+//! Scalable TCP: growth by a fixed fraction of a segment per acknowledgement and back-off by an
+//! eighth, so that the time to recover from a loss does not depend on the window.
 //!
 //! Source: T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks",
 //! ACM CCR 33(2), 2003: +a per acknowledgement, −b·cwnd at a loss, and Reno at or below a low
 //! window. Here, as in Linux 6.1, a counts for each segment acknowledged, so that delayed
 //! acknowledgements do not slow it.
 //!
-//! Linux (`net/ipv4/tcp_scalable.c`) has no low window; it adds a segment for every
-//! min(cwnd, 1/a) counted, which is Reno below 1/a. Linux 6.1 counts delivered segments and
-//! 1/a = 100; Linux 2.6.22 counts acknowledgements and, to make up for delayed ones, 1/a = 50,
-//! growing when the counter exceeds that. It also holds half the threshold while it recovers
-//! (`tcp_reno_min_cwnd`).
+//! Linux (`net/ipv4/tcp_scalable.c`) has no low window; it adds a segment per min(cwnd, 1/a)
+//! counted, which is Reno below 1/a. Linux 6.1 counts delivered segments with 1/a = 100; Linux
+//! 2.6.22 counts acknowledgements and, to compensate for delayed ones, 1/a = 50, growing when the
+//! counter exceeds that. It also holds half the threshold during recovery (`tcp_reno_min_cwnd`).
 //!
-//! ns-3.29 (`tcp-scalable.cc`) has 1/a = 50 and counts segments, but forgets those beyond the last whole
-//! multiple. What is in flight backs off.
+//! ns-3.29 (`tcp-scalable.cc`) has 1/a = 50 and counts segments, but drops those beyond the last
+//! whole multiple. Back-off applies to the bytes in flight.
 //!
-//! ns-2's own agents had it as a patch: the paper's rules once for each acknowledgement, on a window in
-//! real numbers, of which the first loss takes half.
+//! ns-2's own agents had it as a patch: the paper's rules once per acknowledgement, on a window in
+//! real numbers, which the first loss halves.
 
 mod ns2;
 pub(super) mod ns3;
@@ -135,7 +134,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// The window less its share `b`, the share rounded down: for an eighth that is Linux's shift.
+/// The window minus `b` of it, rounded down: for an eighth that is Linux's shift.
 fn less(window: &Window, b: f64) -> u32 {
     window.cwnd - whole_segments(f64::from(window.cwnd) * b)
 }
@@ -179,8 +178,8 @@ struct Linux2_6_22 {
 
 impl Rule for Linux2_6_22 {
     fn growth(&mut self, window: &mut Window, _acked: u32, _ack: &Ack, _flow: &Flow) {
-        // `count_ack` grows on the acknowledgement that finds the counter full, which is the one
-        // that would make it exceed: the same acknowledgement.
+        // `count_ack` grows on the acknowledgement that finds the counter full, which is also the
+        // one by which it would exceed the limit.
         window.count_ack(window.cwnd.min(self.inverse_a));
     }
 
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eighth_off() {
+    fn a_loss_reduces_by_an_eighth() {
         // 200 − 25 = 175; 207 − ⌊25.875⌋ = 182; at the low window half: 16 − 8 = 8.
         let flow = flow(0, 200, 40);
         let mut kelly = Kelly { a: 0.01, b: 0.125, low_window: 16 };
@@ -256,7 +255,7 @@ mod tests {
         assert_eq!(kelly.backoff(&Window::new(16), Signal::Loss, &flow), 8);
         let mut linux = Linux6_1 { inverse_a: 100, b: 0.125 };
         assert_eq!(linux.backoff(&Window::new(207), Signal::Loss, &flow), 182);
-        // Never wider than the kernel's shift: 7 − ⌊7/8⌋ = 7.
+        // Rounded down as by the kernel's shift: 7 − ⌊7/8⌋ = 7.
         assert_eq!(linux.backoff(&Window::new(7), Signal::Loss, &flow), 7);
     }
 

@@ -1,14 +1,13 @@
-//! Tahoe: any loss throws the window back to one segment, and slow start brings it to half of what
-//! it was.
+//! Tahoe: any loss resets the window to one segment, and slow start returns it to half.
 //!
-//! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988. Growth is Reno's: a segment
-//! more for each one acknowledged below the threshold, `1/cwnd` of a segment above it. At the third
-//! duplicate acknowledgement as at a timeout, `ssthresh = max(flight size/2, 2)` and `cwnd = 1`; there
-//! is no fast recovery, and the sender goes on from the first unacknowledged byte.
+//! Source: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988. Growth is Reno's: one
+//! segment per segment acknowledged below the threshold, `1/cwnd` segments above it. At the third
+//! duplicate acknowledgement, as at a timeout, `ssthresh = max(flight size/2, 2)` and `cwnd = 1`;
+//! there is no fast recovery, and the sender continues from the first unacknowledged byte.
 //!
-//! The 1988 paper halves the window; RFC 5681 equation 4 halves what is unacknowledged, as is done
-//! here and in Reno. Congestion marks came later: for one of them the window goes to the
-//! threshold, as Reno's does, because nothing has to be sent again.
+//! The 1988 paper halves the window; RFC 5681 equation 4 halves FlightSize, as here and in Reno.
+//! Congestion marks came later: a mark sets the window to the threshold, as in Reno, as there is
+//! nothing to retransmit.
 
 use crate::probe::{Probe, Start};
 use crate::{
@@ -65,7 +64,7 @@ fn build(variant: Variant, _params: &Params, init: &Init) -> Box<dyn CongestionC
 }
 
 struct Tahoe {
-    /// Of the present episode.
+    /// Cause of the current episode.
     signal: Signal,
 }
 

@@ -1,29 +1,29 @@
-//! TCP-LP: takes only what others leave. It backs off when the delay towards the receiver rises, before
-//! anything is lost.
+//! TCP-LP: uses only bandwidth that other flows leave. It backs off when the one-way delay rises,
+//! before there are losses.
 //!
 //! Source: A. Kuzmanovic, E. W. Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data
 //! Transfer", INFOCOM 2003. The one-way delay `d` is smoothed with weight 1/8. Congestion is indicated
 //! when it exceeds `d_min + δ·(d_max − d_min)`, δ = 0.15. The first indication halves the window
 //! and begins an inference phase of three round trips in which the window does not grow; another
-//! one within it takes the window to 1, and each begins the phase anew. Otherwise growth and
-//! back-off are Reno's. Without timestamps (RFC 7323) there is no one-way delay, and it is Reno.
+//! one within it sets the window to 1, and each restarts the phase. Otherwise growth and back-off
+//! are Reno's. Without timestamps (RFC 7323) there is no one-way delay, and it is Reno.
 //!
-//! The paper's rule is for congestion avoidance; an indication during slow start ends it here
-//! (ssthresh = cwnd). Delays are of the receiver's clock less the sender's, and only differences
-//! count, taken against the first one; a rise of up to 2 ms is within the rounding of the timestamps
-//! and counts for nothing. A receiver that delays acknowledgements answers a single segment late: the smaller
-//! of two delays in a row counts, and none of a segment that was alone on its way. For a round trip after an
-//! indication delays are not looked at: they still tell of the queue from before the reduction.
+//! The paper's rule is for congestion avoidance; here an indication in slow start ends it (ssthresh
+//! = cwnd). Delays are the receiver's clock minus the sender's, relative to the first one; an
+//! increase of up to 2 ms is within the rounding of timestamps and ignored. With delayed
+//! acknowledgements a single segment is acknowledged late: the lower of two consecutive delays
+//! counts, and none of a segment sent alone. For one RTT after an indication delays are ignored, as
+//! they reflect the queue before the reduction.
 //!
-//! Linux calls this module `lp`. It counts in whole milliseconds of clocks with random offsets, in 32
-//! bits, and estimates the rate of the receiver's clock from two acknowledgements in a row. Seven
-//! connections in eight are therefore Reno's, as a real Linux 6.1 shows. The others halve the window
-//! at the first acknowledgement, and where acknowledgements follow each other faster than the clock ticks,
-//! the window falls to 1 again and again.
+//! Linux calls this module `lp`. It counts in whole milliseconds of clocks with random offsets, in
+//! 32 bits, and estimates the rate of the receiver's clock from two consecutive acknowledgements.
+//! Seven connections in eight are therefore Reno, as observed in a real Linux 6.1. The others halve
+//! the window at the first acknowledgement, and if acknowledgements are closer than the clock's
+//! tick, the window repeatedly falls to 1.
 //!
-//! ns-3.29 (`tcp-lp.cc`): both clocks are the simulation's, in whole milliseconds, and the delay is their
-//! difference as it is. It acts in slow start and in recovery too, and starts the inference phase of three
-//! times the age of the timestamp echoed; a window taken to 1 by that goes back to the threshold in slow
+//! ns-3.29 (`tcp-lp.cc`): both clocks are the simulator's, in whole milliseconds, and the delay is
+//! their difference. It acts in slow start and in recovery too, and the inference phase lasts three
+//! times the age of the echoed timestamp; a window reduced to 1 returns to the threshold in slow
 //! start.
 
 mod linux;
@@ -117,7 +117,7 @@ fn ranged(smoothed: f64) -> KuzmanovicKnightly {
     }
 }
 
-/// A flow at `millis` with a round trip of 100 ms, for the sums above.
+/// A flow at `millis` with an RTT of 100 ms, for the vectors above.
 fn flow_at(millis: u64) -> Flow {
     let probe = Probe::new("tcp-lp", Variant::Paper, &Start::avoidance(40, 100));
     Flow { now: Time::from_nanos(millis * 1_000_000), ..probe.flow() }
@@ -134,11 +134,11 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     Box::new(Windowed::new(rule, slow_start, init))
 }
 
-/// A difference of two clocks that count milliseconds (RFC 7323 section 5.4) is wrong by up to one
-/// either way. Without this, a connection that has met no queue yet would take the rounding for one.
+/// The difference of two millisecond clocks (RFC 7323 section 5.4) has an error of up to one in
+/// either direction, which must not count as queueing delay on an empty path.
 const TIMESTAMP_NOISE_MS: f64 = 2.0;
 
-/// Smallest and largest delay, ms.
+/// Minimum and maximum delay, ms.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Range {
     min: f64,
@@ -155,7 +155,7 @@ impl Range {
 struct KuzmanovicKnightly {
     delta: f64,
     inference_rtts: f64,
-    /// The first delay, against which the others are taken.
+    /// The first delay, the origin of the others.
     origin: Option<u32>,
     range: Range,
     smoothed: Option<f64>,
@@ -190,7 +190,7 @@ impl KuzmanovicKnightly {
     fn sample(&mut self, one_way_delay_ms: u32) {
         let origin = *self.origin.get_or_insert(one_way_delay_ms);
         let latest = f64::from(one_way_delay_ms.wrapping_sub(origin) as i32);
-        // A receiver that waits for a second segment (RFC 5681 section 4.2) is late with an odd one.
+        // A delayed acknowledgement (RFC 5681 section 4.2) of an odd segment is late.
         let delay = latest.min(self.previous);
         self.previous = latest;
         self.range = Range { min: self.range.min.min(delay), max: self.range.max.max(delay) };
@@ -227,7 +227,7 @@ impl Rule for KuzmanovicKnightly {
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         let is_alone = flow.pipe <= u64::from(flow.mss);
         if let Some(one_way_delay_ms) = ack.one_way_delay_ms.filter(|_| !is_alone) {
-            // What arrives within a round trip of a reduction left before it.
+            // Data that arrives within one RTT of a reduction was sent before it.
             if self.is_within(1.0, flow) {
                 self.smoothed = None;
                 return;
@@ -268,13 +268,14 @@ mod tests {
                 shifted.sample(delay.wrapping_add(offset));
             }
             assert_eq!(shifted.range, Range { min: -10.0, max: 10.0 });
-            // The smaller of two in a row: 0, 0, 10, −10. Smoothed 0, 0, 1.25, 1.25 − 11.25/8.
+            // The lower of two consecutive delays: 0, 0, 10, −10. Smoothed 0, 0, 1.25, 1.25 −
+            // 11.25/8.
             assert_eq!(shifted.smoothed, Some(-0.15625));
         }
     }
 
     #[test]
-    fn it_does_not_grow_while_it_infers() {
+    fn it_does_not_grow_in_the_inference_phase() {
         let mut rule = ranged(116.0);
         let mut window = Window::new(10);
         rule.react(&mut window, &flow_at(5_000));
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn one_indication_a_round_trip() {
+    fn one_indication_per_round_trip() {
         let mut rule = KuzmanovicKnightly::new(0.15, 3.0);
         let mut window = Window::new(40);
         // Smoothed 0, then 100/8 = 12.5, not above 15; 23.4 is. The next one is 100 ms later.

@@ -214,12 +214,12 @@ fn held_at_the_threshold() {
 }
 
 #[test]
-fn a_timeout_restores_the_timeout_but_not_the_smallest() {
+fn a_timeout_restores_the_timeout_but_not_the_minimum() {
     for (kind, after) in [(0.0, 1_000), (1.0, 250)] {
         let mut probe = probe(Start::avoidance(20, 100).with("rto_kind", kind));
         probe.ack(1);
         probe.rtt = Duration::from_millis(200);
-        // The old round trip is 100, then 200 twice: 1 s, 0.5 s, 0.25 s.
+        // The old RTT is 100, then 200 twice: 1 s, 0.5 s, 0.25 s.
         for expected in [1_000, 500, 250] {
             probe.ack(1);
             assert_eq!(smallest_timeout_ms(&probe), Some(expected));
@@ -237,7 +237,7 @@ fn steps_that_do_nothing_leave_the_stack_alone() {
 }
 
 #[test]
-fn steps_at_calls_are_none_while_the_window_may_not_grow() {
+fn there_are_no_steps_at_calls_while_the_window_may_not_grow() {
     let mut probe = probe(Start::avoidance(20, 100).with("rto_when", 1.0));
     probe.rtt = Duration::from_millis(50);
     probe.ack(1);
@@ -245,7 +245,7 @@ fn steps_at_calls_are_none_while_the_window_may_not_grow() {
     probe.ack(1);
     probe.may_grow = false;
     probe.rounds(2);
-    // Only the second acknowledgement's call, with the old round trip of 50: 1 s/1.
+    // Only the second acknowledgement's call, with the old RTT of 50: 1 s/1.
     assert_eq!(smallest_timeout_ms(&probe), Some(1_000));
     probe.may_grow = true;
     probe.ack(1);

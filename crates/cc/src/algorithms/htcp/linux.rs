@@ -10,20 +10,20 @@ pub(super) const BETA_MIN: u64 = 64;
 pub(super) const BETA_MAX: u64 = 102;
 /// α of one segment per round trip, in 1/128.
 pub(super) const ALPHA_BASE: u64 = 128;
-/// Linux 2.6.22 takes thresholds from here on for infinite (`measure_rtt`).
+/// Linux 2.6.22 treats thresholds from here on as infinite (`measure_rtt`).
 pub(super) const INFINITE_SSTHRESH: u32 = 0xFFFF;
 
-/// Which round-trip times are looked at.
+/// Which RTTs are used.
 #[derive(Clone, Copy)]
 pub(super) enum Rtt {
     /// Each one, in ticks rounded up (Linux 6.1).
     EverySample,
-    /// The smoothed one, in whole ticks; kept in eighths as `tp->srtt` is, and as ns-2.35's
-    /// TCP-Linux keeps it (`tcp/tcp-linux.cc`, `rtt_update`).
+    /// The smoothed one, in whole ticks; stored in eighths as in `tp->srtt` and in ns-2.35's
+    /// TCP-Linux (`tcp/tcp-linux.cc`, `rtt_update`).
     Smoothed { eighths: u64 },
 }
 
-/// Where congestion left the state, for the undo.
+/// State before congestion, for undo.
 #[derive(Clone, Copy)]
 pub(super) struct BeforeCongestion {
     pub(super) last_congestion: u64,
@@ -43,7 +43,7 @@ pub(super) struct Linux {
     pub(super) packets_of_ack: u64,
     pub(super) min_rtt: u64,
     pub(super) max_rtt: u64,
-    /// None before the first acknowledgement, where TCP-Linux starts the module.
+    /// None before the first acknowledgement, at which TCP-Linux starts the module.
     pub(super) last_congestion: Option<u64>,
     pub(super) undo: Option<BeforeCongestion>,
     pub(super) throughput: u64,
@@ -106,7 +106,7 @@ impl Linux {
         }
         self.packets += packets;
         let span = now - self.packets_since;
-        // In the kernel an α larger than the window wraps round to a bound never reached.
+        // In the kernel an α greater than the window wraps around to a bound never reached.
         let bound = u64::from(window.cwnd).checked_sub((self.alpha >> 7).max(1));
         let is_full = bound.is_some_and(|bound| self.packets >= bound);
         if !is_full || span < self.min_rtt || self.min_rtt == 0 {
@@ -178,7 +178,7 @@ impl Rule for Linux {
         let now = jiffies(flow);
         if let Rtt::Smoothed { eighths } = self.rtt {
             let max_too = flow.phase == Phase::Open && window.ssthresh < INFINITE_SSTHRESH;
-            // The smallest round trip counts before the time since congestion is measured in it.
+            // The minimum RTT is updated before the time since congestion is compared with it.
             self.measure_rtt(eighths >> 3, false);
             self.measure_rtt(eighths >> 3, max_too && self.is_settled(now));
         }
@@ -195,7 +195,7 @@ impl Rule for Linux {
     fn backoff(&mut self, window: &Window, _signal: Signal, flow: &Flow) -> u32 {
         self.update_beta();
         self.update_alpha(jiffies(flow));
-        // A memory that fades, in case the route has changed.
+        // The maximum decays, in case the route has changed.
         if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
             self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
         }
@@ -257,8 +257,8 @@ impl Rule for Linux {
     }
 }
 
-/// The smoothed round trip in eighths of a tick after one more sample, with weight 1/8; the
-/// sample rounded to the nearest tick, at least one.
+/// Smoothed RTT in eighths of a tick after another sample, with weight 1/8; the sample is rounded
+/// to the nearest tick, at least one.
 pub(super) fn smooth(eighths: u64, rtt: Duration) -> u64 {
     let sample = ((rtt.as_nanos() * HZ + 500_000_000) / 1_000_000_000).max(1);
     if eighths == 0 { sample << 3 } else { (eighths + sample - (eighths >> 3)).max(1) }

@@ -1,5 +1,5 @@
 //! H-TCP as a patch to ns-2 (`windowOption_` −10). The patch is not public. This is what its authors
-//! wrote for Linux at the time (Linux 2.6.22 `net/ipv4/tcp_htcp.c`), with α worked out at every
+//! wrote for Linux at the time (Linux 2.6.22 `net/ipv4/tcp_htcp.c`), with α computed at every
 //! acknowledgement and the window a real number.
 
 use super::linux::Linux;
@@ -16,7 +16,7 @@ fn window(cwnd: f64) -> Window {
 
 impl Ns2Rule for Ns2 {
     fn increment(&mut self, cwnd: f64, flow: &Flow) -> f64 {
-        // The module looks at the round trip here; its counter is not used.
+        // The module samples the RTT here; its counter is not used.
         self.0.growth(&mut window(cwnd), 1, &Ack::default(), flow);
         self.0.update_alpha(jiffies(flow));
         self.0.alpha as f64 / 128.0 / cwnd

@@ -10,15 +10,15 @@ pub(super) struct Htcp {
     throughput_ratio: f64,
     /// `DeltaL`, ns.
     delta_l: i64,
-    /// Bytes for each acknowledgement beside NewReno's, which stands for segments.
+    /// Bytes per acknowledgement in addition to NewReno's, meant as segments.
     alpha: f64,
     beta: f64,
-    /// `m_lastCon`: when congestion was found last, and 0 at first.
+    /// `m_lastCon`: time of the last congestion, initially 0.
     last_congestion: i64,
     /// Since then.
     min_rtt: i64,
     max_rtt: i64,
-    /// Bytes a second.
+    /// Bytes per second.
     throughput: u32,
     last_throughput: u32,
     data_sent: u32,
@@ -53,7 +53,7 @@ impl Htcp {
         self.alpha = (2.0 * (1.0 - self.beta) * self.alpha).max(1.0);
     }
 
-    /// `UpdateBeta`. The quotient of the throughputs is of whole numbers.
+    /// `UpdateBeta`, with an integer division of throughputs.
     fn update_beta(&mut self) {
         self.beta = self.default_backoff;
         if self.throughput > self.last_throughput && self.last_throughput > 0 {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_says_how_much_to_keep_while_the_throughput_less_than_doubles() {
+    fn the_delay_determines_beta_while_the_throughput_less_than_doubles() {
         // 100 segments in 1 s are 144000 bytes/s. The first loss has nothing to compare with.
         let mut rule = htcp();
         let mut tcb = tcb(100 * MSS, 2 * MSS);
@@ -123,14 +123,14 @@ mod tests {
             rule.pkts_acked(&mut tcb, segments, rtt);
         }
         assert_eq!((rule.throughput, rule.ssthresh(&tcb, 100_001)), (286_560, 75_000));
-        // Twice as much is a half again.
+        // Twice the throughput resets beta to a half.
         tcb.now = 3_000_000_000;
         rule.pkts_acked(&mut tcb, 398, 90_000_000);
         assert_eq!((rule.throughput, rule.ssthresh(&tcb, 100_001)), (573_120, 50_000));
     }
 
     #[test]
-    fn only_the_open_state_counts_what_is_acknowledged() {
+    fn only_the_open_state_counts_acknowledged_data() {
         let mut rule = htcp();
         let mut tcb = tcb(10 * MSS, 2 * MSS);
         (tcb.now, tcb.phase) = (1_000_000_000, Phase::Disorder);

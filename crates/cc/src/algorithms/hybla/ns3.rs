@@ -7,7 +7,7 @@ pub(super) struct Hybla {
     rtt0_ms: f64,
     /// `m_rho`.
     rho: f64,
-    /// `m_cWndCnt`: part of a segment.
+    /// `m_cWndCnt`: fraction of a segment.
     part: f64,
 }
 
@@ -37,7 +37,7 @@ impl CongestionOps for Hybla {
 
     fn congestion_avoidance(&mut self, tcb: &mut Tcb, segments: u32) {
         let step = self.rho * self.rho / f64::from(tcb.cwnd_segments());
-        // One by one: a product would be rounded otherwise.
+        // One by one: a product would be rounded differently.
         for _ in 0..segments {
             self.part += step;
         }
@@ -55,7 +55,7 @@ mod tests {
     use crate::ns3::testing::{MSS, tcb};
 
     #[test]
-    fn whole_segments_are_added_and_the_rest_is_kept() {
+    fn whole_segments_are_added_and_the_rest_is_carried_over() {
         // ρ = 2, W = 10: 4/10 for each segment: two acknowledgements of two make 1.6.
         let mut rule = Hybla { rho: 2.0, ..Hybla::new(50.0) };
         let mut tcb = tcb(10 * MSS + 5, 2 * MSS);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_smallest_round_trip_counts_in_whole_milliseconds() {
+    fn only_the_minimum_rtt_counts_in_whole_milliseconds() {
         let mut rule = Hybla::new(50.0);
         let mut tcb = tcb(10 * MSS, 2 * MSS);
         for (rtt, rho) in

@@ -1,6 +1,6 @@
-//! Growth and back-off of Illinois by delay.
+//! Growth and back-off of Illinois as functions of delay.
 
-/// Growth and back-off against delay, least and most.
+/// Bounds of growth and back-off.
 #[derive(Clone, Copy)]
 pub(super) struct Curves {
     pub(super) alpha: (f64, f64),
@@ -43,7 +43,7 @@ pub(super) struct FixedCurves {
 pub(super) const FIXED: FixedCurves = FixedCurves { alpha: (38, 1_280), beta: (8, 32) };
 
 impl FixedCurves {
-    /// Above the delay at which growth is largest (`alpha`).
+    /// `alpha`, above the delay up to which growth is at its maximum.
     pub(super) fn alpha(&self, da: u64, dm: u64) -> u64 {
         let d1 = dm / 100;
         let (least, most) = self.alpha;

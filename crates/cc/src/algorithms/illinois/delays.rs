@@ -1,8 +1,8 @@
-//! The delays that Illinois looks at.
+//! Delay measurements of Illinois.
 
 use fairway_units::Duration;
 
-/// Round-trip times in µs: the extremes of the connection, the sum of a round.
+/// RTTs in µs: extremes of the connection and sum of a round.
 pub(super) struct Delays {
     longest_believed: u64,
     base: u64,
@@ -24,7 +24,7 @@ impl Delays {
         self.count += 1;
     }
 
-    /// Average queueing delay since this was last asked, and the largest ever.
+    /// Average queueing delay since the last call, and the maximum.
     pub(super) fn take(&mut self) -> Option<(u64, u64)> {
         let average = self.sum.checked_div(self.count)?;
         self.clear();

@@ -51,7 +51,7 @@ pub(super) struct Illinois {
     count: u32,
 }
 
-/// What the constructor sets. `m_alpha` and `m_beta` are these whatever the attributes say.
+/// Values of the constructor. `m_alpha` and `m_beta` start with these regardless of attributes.
 fn defaults() -> Illinois {
     Illinois {
         alpha_min: 0.3,
@@ -191,7 +191,7 @@ mod tests {
     use crate::ns3::testing::{MSS, tcb};
 
     #[test]
-    fn less_than_a_whole_count_is_lost() {
+    fn fractions_of_a_count_are_lost() {
         // α = 0.59: one segment counts ⌊0.59⌋, three ⌊1.77⌋.
         let mut rule = Illinois { alpha: 0.59, round_end: 1, ..defaults() };
         let mut tcb = tcb(10 * MSS, 2 * MSS);
@@ -213,12 +213,12 @@ mod tests {
         assert_eq!((rule.alpha, rule.beta), (10.0, 0.125));
         (rule.sum_rtt, rule.samples) = (91_000_000, 1);
         rule.recalculate(10 * MSS);
-        // 1 ms is, and β = 1/8 up to 0.9 ms: (0.125·7.2 − 0.5·0.9 + 0.375)/6.3.
+        // 1 ms is more, and β = 1/8 up to 0.9 ms: (0.125·7.2 − 0.5·0.9 + 0.375)/6.3.
         assert!(rule.alpha < 10.0 && (rule.beta - 0.130_952_38).abs() < 1e-8);
     }
 
     #[test]
-    fn a_loss_keeps_whole_segments_of_what_is_in_flight() {
+    fn a_loss_leaves_whole_segments_of_those_in_flight() {
         // β = 1/2: ⌊21/2⌋ of 21 and a bit.
         let tcb = tcb(40 * MSS, 2 * MSS);
         assert_eq!(defaults().ssthresh(&tcb, 21 * MSS + 100), 10 * MSS);

@@ -69,7 +69,7 @@ impl Delays {
         self.values.iter().copied().min().unwrap_or(u32::MAX)
     }
 
-    /// `AddDelay`, which drops the first delay as soon as there are `length`: one fewer stay.
+    /// `AddDelay`, which drops the first delay as soon as there are `length`, leaving one less.
     fn add(&mut self, delay: u32) {
         self.values.push(delay);
         if self.values.len() > 1 && self.values.len() >= self.length {
@@ -92,7 +92,7 @@ impl CongestionOps for Ledbat {
         self.update_base(delay, tcb.now);
     }
 
-    /// Slow start goes on at the threshold itself.
+    /// Slow start continues at the threshold itself.
     fn increase_window(&mut self, tcb: &mut Tcb, segments: u32) {
         self.may_start |= tcb.cwnd <= tcb.segment_size;
         if self.has_slow_start && tcb.cwnd <= tcb.ssthresh && self.may_start {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// A delay in ms, of a clock that is 1000 ms ahead.
+    /// A delay in ms, by a clock that is 1000 ms ahead.
     fn delayed(rule: &mut Ledbat, tcb: &mut Tcb, delay_ms: u32) {
         (tcb.rcv_timestamp_value, tcb.rcv_timestamp_echo) = (6_000 + delay_ms, 5_000);
         rule.pkts_acked(tcb, 1, 90_000_000);
@@ -150,14 +150,14 @@ mod tests {
 
     #[test]
     fn a_full_window_does_not_grow_and_the_threshold_is_a_byte_less() {
-        // 8 are out after an acknowledgement of 2: 10 at most.
+        // 8 are unacknowledged after an acknowledgement of 2: at most 10.
         let mut rule = ledbat();
         let mut tcb = tcb(10 * MSS, 10 * MSS - 1);
         delayed(&mut rule, &mut tcb, 5);
         (tcb.last_acked, tcb.high_tx) = (u64::from(2 * MSS), u64::from(10 * MSS));
         rule.increase_window(&mut tcb, 2);
         assert_eq!((tcb.cwnd, tcb.ssthresh), (10 * MSS, 10 * MSS - 1));
-        // Below the threshold after a loss, but slow start does not come back, except at one segment.
+        // Below the threshold after a loss, but slow start returns only at one segment.
         (tcb.cwnd, tcb.ssthresh) = (5 * MSS, 8 * MSS);
         rule.increase_window(&mut tcb, 1);
         // 5·1440 + ⌊100·1440/(100·7200)·1440⌋ = 7488.
@@ -202,7 +202,7 @@ mod tests {
             (3, 60, 50, 50),
             // The first of four goes.
             (4, 80, 60, 50),
-            // Within the minute only a smaller one counts; 61 s after the start it is another value.
+            // Within the minute only a lower one counts; 61 s after the start it is a new value.
             (60, 40, 40, 40),
             (61, 90, 40, 40),
         ] {

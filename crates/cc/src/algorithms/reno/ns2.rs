@@ -1,4 +1,4 @@
-//! Reno as ns-2's agents have it (ns-2.35 `tcp/tcp.cc`, `opencwnd`, `windowOption_` 1).
+//! Reno of ns-2's agents (ns-2.35 `tcp/tcp.cc`, `opencwnd`, `windowOption_` 1).
 
 use crate::Flow;
 use crate::ns2::Ns2Rule;

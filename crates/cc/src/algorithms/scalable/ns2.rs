@@ -1,5 +1,5 @@
-//! Scalable TCP as a patch to ns-2 (`windowOption_` 9, not public). Its two rules are what ns-2's
-//! binomial controls do with exponents −1 and 1 (ns-2.35 `tcp/tcp.cc`, `windowOption_` 6).
+//! Scalable TCP as a patch to ns-2 (`windowOption_` 9, not public). Its two rules are those of
+//! ns-2's binomial controls with exponents −1 and 1 (ns-2.35 `tcp/tcp.cc`, `windowOption_` 6).
 
 use crate::Flow;
 use crate::ns2::Ns2Rule;

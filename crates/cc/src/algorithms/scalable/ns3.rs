@@ -18,7 +18,7 @@ impl Scalable {
 }
 
 impl CongestionOps for Scalable {
-    /// What exceeds the last whole multiple is forgotten.
+    /// Segments beyond the last whole multiple are dropped.
     fn congestion_avoidance(&mut self, tcb: &mut Tcb, segments: u32) {
         let before = tcb.cwnd_segments();
         let mut cwnd = before;

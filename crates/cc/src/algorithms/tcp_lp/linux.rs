@@ -1,22 +1,21 @@
-//! TCP-LP as Linux 6.1 has it (`lp`, `net/ipv4/tcp_lp.c`).
+//! TCP-LP of Linux 6.1 (`lp`, `net/ipv4/tcp_lp.c`).
 //!
-//! It differs from the paper in this: integers in ms; the second-largest delay for `d_max`; an
-//! indication at the threshold itself, which the very first delay is; after one, `d_min` is the
-//! smoothed delay and `d_max` twice that, so that the next needs a rise by 15 % of the delay; every
-//! acknowledgement may be an indication; ssthresh stays.
+//! Differences from the paper: integers in ms; the second-largest delay as `d_max`; an indication
+//! at the threshold itself, which includes the first delay; after an indication, `d_min` is the
+//! smoothed delay and `d_max` twice that, so that the next requires an increase by 15 % of the
+//! delay; every acknowledgement can be an indication; ssthresh does not change.
 //!
-//! For the delay it takes the receiver's clock, times 1000 Hz over its estimated rate, less its own.
-//! Each connection's timestamps have a random offset, eight times the delay are kept in 32 bits, and the
-//! quotient of the rates is a whole number. Three things follow, all of which a real Linux shows:
+//! The delay is the receiver's clock, times 1000 Hz over its estimated rate, minus the sender's.
+//! Each connection's timestamps have a random offset, eight times the delay is stored in 32 bits,
+//! and the ratio of the rates is a whole number. This has three consequences, all observed in a
+//! real Linux:
 //!
-//! - With an offset of 2²⁹ ms or more, as seven connections in eight have, what is smoothed is below
-//!   every threshold: it is Reno.
-//! - With a smaller one, the first delay halves the window, and no real rise is large enough after
-//!   that.
-//! - But the rate is taken from two acknowledgements in a row, whose times are whole milliseconds. Where
-//!   those come more often than about one in two ms, the estimate is above 1000 Hz half of the time: the
-//!   quotient is 0, the "delay" jumps by the whole offset, and the window falls to 1 again and
-//!   again.
+//! - With an offset of 2²⁹ ms or more, as in seven of eight connections, the smoothed delay is
+//! below every threshold: it is Reno. - With a smaller offset, the first delay halves the window,
+//! and no real increase is large enough after that. - The rate is estimated from two consecutive
+//! acknowledgements, whose times are whole milliseconds. If they are more frequent than about one
+//! per two ms, the estimate is above 1000 Hz half of the time: the ratio is 0, the "delay" changes
+//! by the whole offset, and the window repeatedly falls to 1.
 
 use crate::{Ack, Flow, Rule, Signal, Timestamps, Vector, Window};
 
@@ -34,7 +33,7 @@ pub(super) const TWICE: Vector = Vector::new(
     || tests_window(&[(1_000, 960), (1_010, 970), (1_060, 980)]),
 );
 
-/// What a window of 40 becomes by acknowledgements with these timestamps, each 100 ms after its echo.
+/// The window, from 40, after acknowledgements with these timestamps, each 100 ms after its echo.
 fn tests_window(timestamps: &[(u32, u32)]) -> f64 {
     let mut rule = Linux6_1::new();
     let mut window = Window::new(40);
@@ -44,20 +43,20 @@ fn tests_window(timestamps: &[(u32, u32)]) -> f64 {
     f64::from(window.cwnd)
 }
 
-/// Ticks a second of Linux's timestamps (`TCP_TS_HZ`).
+/// Frequency of Linux's timestamp clock (`TCP_TS_HZ`).
 const TIMESTAMP_HZ: u32 = 1000;
 
-/// The kernel's values: ms, 32 bits wide, and they wrap.
+/// The kernel's values: ms in 32 bits, which wrap.
 pub(super) struct Linux6_1 {
     min: u32,
     max: u32,
-    /// The largest, of which nothing is made (`owd_max_rsv`).
+    /// Maximum delay, not used (`owd_max_rsv`).
     largest: u32,
     /// Eight times the smoothed delay.
     smoothed_eighths: u32,
-    /// What the receiver's clock is thought to make a second; zero before the first estimate.
+    /// Estimated frequency of the receiver's clock; zero before the first estimate.
     remote_hz: u32,
-    /// Of the last sample, for the rate.
+    /// Timestamps of the last sample, for the rate.
     last: Timestamps,
     inference_ms: u32,
     /// Zero before the first.
@@ -130,7 +129,7 @@ impl Linux6_1 {
         self.smoothed_eighths >> 3 < threshold
     }
 
-    /// `tcp_lp_pkts_acked`; `measured` is whether the acknowledgement measured the round-trip time.
+    /// `tcp_lp_pkts_acked`; `measured` is whether the acknowledgement gave an RTT sample.
     fn react_to(
         &mut self,
         timestamps: Timestamps,
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
     use crate::testing::{ack, flow};
 
-    /// An acknowledgement that arrives 100 ms after what it echoes.
+    /// An acknowledgement that arrives 100 ms after the echoed timestamp.
     fn stamped(value: u32, echo: u32) -> (Ack, Flow) {
         let timestamps = Some(Timestamps { value, echo });
         (Ack { timestamps, ..ack(1, 100) }, flow(u64::from(echo) + 100, 40, 100))
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_indication_the_next_needs_a_rise_of_15_percent_of_the_delay() {
+    fn after_an_indication_the_next_requires_15_percent_more_delay() {
         let mut rule = Linux6_1::new();
         rule.smoothed_eighths = 240;
         let mut window = Window::new(40);

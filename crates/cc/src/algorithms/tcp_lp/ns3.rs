@@ -17,7 +17,7 @@ pub(super) const TWICE: Vector = Vector::new(
     || after(&[100, 200, 400]),
 );
 
-/// The window in bytes that delays leave of 40 segments.
+/// The window in bytes, from 40 segments, after these delays.
 fn after(delays_ms: &[u32]) -> f64 {
     let mut probe = Probe::new("tcp-lp", Variant::Ns3_29, &Start::avoidance(40, 100));
     probe.may_grow = false;
@@ -117,7 +117,7 @@ mod tests {
     use crate::ns3::testing::{MSS, tcb};
 
     #[test]
-    fn the_window_stands_still_while_it_infers() {
+    fn the_window_is_constant_in_the_inference_phase() {
         let mut tcb = tcb(10 * MSS, 2 * MSS);
         Lp::new().congestion_avoidance(&mut tcb, 1);
         assert_eq!(tcb.cwnd, 10 * MSS + 144);
