@@ -11,7 +11,7 @@ fn path(limit: u64) -> TestPath {
 /// The pacing gains other than 1 that a path shows, with when they begin and end in seconds.
 fn gains(path: &mut TestPath, until_ms: u64) -> Vec<(f64, f64, f64)> {
     let mut gains: Vec<(f64, f64, f64)> = Vec::new();
-    // The rate of Startup passes through every one of them.
+    // The rate of Startup passes through all of them.
     path.run(290, |_| {});
     path.run(until_ms, |path| {
         let now = path.now.as_secs_f64();
@@ -68,7 +68,7 @@ fn probes_for_bandwidth_every_two_or_three_seconds() {
 }
 
 #[test]
-fn half_the_product_for_200_ms_every_five_seconds() {
+fn half_the_bdp_for_200_ms_every_five_seconds() {
     let mut path = path(1_000);
     let mut spans: Vec<(f64, f64)> = Vec::new();
     let mut since = None;
@@ -94,7 +94,7 @@ fn half_the_product_for_200_ms_every_five_seconds() {
 
 #[test]
 fn a_shallow_queue_bounds_the_volume() {
-    // A product of 172.7 and a queue of 50: 222 segments fit, of the window of 2 products 345.
+    // A BDP of 172.7 and a queue of 50: 222 segments fit; the window of 2 BDPs is 345.
     let mut shallow = path(50);
     let cwnd = mean(&mut shallow, 3_000, 20_000, |path| path.cwnd() as f64);
     assert!((150.0..260.0).contains(&cwnd), "{cwnd}");
@@ -131,7 +131,7 @@ fn a_timeout_begins_with_one_segment() {
 }
 
 #[test]
-fn a_pause_paces_at_the_bandwidth() {
+fn after_an_idle_period_it_paces_at_the_bandwidth() {
     let mut path = path(1_000);
     path.run(2_000, |_| {});
     while (path.pacing_share() / PACING_MARGIN - UP_PACING_GAIN).abs() > 0.02 {
@@ -147,12 +147,12 @@ fn a_pause_paces_at_the_bandwidth() {
 
 #[test]
 fn six_ranges_and_two_percent_lost_end_startup() {
-    // A tenth is lost from the start on a path of 3453 segments, which Startup never fills.
+    // A loss rate of a tenth from the start, on a path of 3453 segments, which Startup never fills.
     let mut lossy = TestPath::new("bbr3", 1_000.0, 40.0, 10_000);
     lossy.loss = 0.1;
     lossy.run(3_000, |_| {});
     assert!(lossy.cwnd() < 3_000, "{}", lossy.cwnd());
-    // Without loss it does.
+    // Without loss Startup fills it.
     let mut clean = TestPath::new("bbr3", 1_000.0, 40.0, 10_000);
     clean.run(3_000, |_| {});
     assert!(clean.cwnd() > 6_800, "{}", clean.cwnd());

@@ -3,7 +3,7 @@ use crate::probe::{Probe, Start};
 use crate::test_path::{TestPath, mean};
 use crate::testing::{MSS, ack, flow};
 
-/// 95.64 Mbit/s of segments, 40.12 ms, a queue of 333: the path of a kernel that was recorded.
+/// 95.64 Mbit/s of segments, 40.12 ms, a queue of 333: the path of a recorded kernel.
 fn recorded_path() -> TestPath {
     TestPath::new("bbr", 95.64, 40.12, 333)
 }
@@ -18,7 +18,7 @@ fn startup_ends_three_flat_rounds_after_the_pipe_is_full() {
         }
     });
     let (at, lost, ssthresh) = drain.expect("Drain");
-    // The kernel was seen to leave Startup between 0.6 and 0.7 s, with 726 segments lost.
+    // The kernel left Startup between 0.6 and 0.7 s, with 726 segments lost.
     assert!((580..=680).contains(&at), "{at}");
     assert!((690..=760).contains(&lost), "{lost}");
     // 8256.2 segments/s · 0.04012 s = 331.2, up to 332; at 2.887·0.99·11.955 MB/s =
@@ -29,8 +29,8 @@ fn startup_ends_three_flat_rounds_after_the_pipe_is_full() {
 #[test]
 fn settles_where_the_kernel_does() {
     // Means of the kernel from 10 s on: window 670.6, srtt 43.1 ms, 93.27 Mbit/s. Its samples are
-    // even in time, these are one an acknowledgement, so that ProbeRTT weighs nothing in them:
-    // 2.5 % more.
+    // evenly spaced in time, these are one per acknowledgement, so that ProbeRTT has almost no
+    // weight: 2.5 % more.
     let cwnd = mean(&mut recorded_path(), 10_000, 60_000, |path| path.cwnd() as f64);
     assert!((cwnd - 687.0).abs() < 5.0, "{cwnd}");
     let srtt = mean(&mut recorded_path(), 10_000, 60_000, |path| path.srtt.as_secs_f64());
@@ -40,7 +40,7 @@ fn settles_where_the_kernel_does() {
     let before = path.delivered;
     path.run(60_000, |_| {});
     let megabits = (path.delivered - before) as f64 * 8.0 / 50.0 / 1e6;
-    // Less what ProbeRTT costs, up to 250 ms in ten seconds; the kernel paid all of it.
+    // Minus the cost of ProbeRTT, up to 250 ms in ten seconds, which the kernel paid in full.
     assert!((93.2..=95.64).contains(&megabits), "{megabits}");
     assert!((path.lost / u64::from(MSS)) < 760);
 }
@@ -49,7 +49,7 @@ fn settles_where_the_kernel_does() {
 fn eight_phases_of_a_round_trip_each() {
     let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
     path.run(2_000, |_| {});
-    // Gains less the hundredth, as they change.
+    // Gains, without the pacing margin, as they change.
     let mut phases: Vec<(f64, f64)> = Vec::new();
     path.run(9_000, |path| {
         let gain = path.pacing_share() / 0.99;
@@ -66,8 +66,8 @@ fn eight_phases_of_a_round_trip_each() {
     for cycle in phases.chunks_exact(3) {
         let gains: Vec<_> = cycle.iter().map(|(gain, _)| *gain).collect();
         assert_eq!(gains, [1.25, 0.75, 1.0]);
-        // The first phase lasts a round trip and until 1.25 products are in flight, the second
-        // a round trip or until the queue is gone.
+        // The first phase lasts an RTT and until 1.25 BDPs are in flight, the second an RTT or
+        // until the queue is empty.
         let up = cycle[1].1 - cycle[0].1;
         let down = cycle[2].1 - cycle[1].1;
         assert!((0.040..0.085).contains(&up), "{up}");
@@ -83,9 +83,9 @@ fn eight_phases_of_a_round_trip_each() {
 }
 
 #[test]
-fn the_smallest_round_trip_is_measured_every_ten_seconds() {
+fn min_rtt_is_measured_every_ten_seconds() {
     let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
-    // From when no more than 4 segments are in flight to when the old window is back.
+    // From when at most 4 segments are in flight until the window is restored.
     let mut spans: Vec<(f64, f64)> = Vec::new();
     let mut since = None;
     path.run(45_000, |path| {
@@ -105,13 +105,13 @@ fn the_smallest_round_trip_is_measured_every_ten_seconds() {
         let apart = pair[1].0 - pair[0].0;
         assert!((10.0..11.0).contains(&apart), "{apart}");
     }
-    // What was sent then did not lower the estimate: 50 Mbit/s · 40 ms = 172.7 segments, twice
-    // that and a little.
+    // ProbeRTT did not lower the estimate: 50 Mbit/s · 40 ms = 172.7 segments, twice that and a
+    // little.
     assert!((345..=380).contains(&path.cwnd()), "{}", path.cwnd());
 }
 
 #[test]
-fn a_round_trip_as_small_does_not_renew_the_smallest() {
+fn an_equal_rtt_does_not_renew_min_rtt() {
     let mut model = Model::new(MSS, 10, 10_000);
     model.begin(&flow(0, 10, 40));
     for at_ms in [5_000, 10_000] {
@@ -124,7 +124,7 @@ fn a_round_trip_as_small_does_not_renew_the_smallest() {
 }
 
 #[test]
-fn begins_in_any_phase_but_the_one_that_drains() {
+fn begins_in_any_phase_except_the_draining_one() {
     // Gains with which ProbeBW begins, of forty connections.
     let mut first = [0; 3];
     for seed in 0..40 {
@@ -154,7 +154,7 @@ fn the_first_round_of_recovery_conserves_packets() {
     probe.rounds(12);
     let before = probe.cwnd();
     probe.congestion(Signal::Loss);
-    // The probe's window is all in flight: it may not rise, and returns afterwards.
+    // The probe's whole window is in flight: it may not grow, and is restored afterwards.
     assert!(probe.cwnd() <= before);
     probe.ack(1);
     assert!(probe.cwnd() <= before + 2);
@@ -163,7 +163,7 @@ fn the_first_round_of_recovery_conserves_packets() {
 }
 
 #[test]
-fn a_recovery_that_follows_on_the_same_acknowledgement_is_the_same() {
+fn a_recovery_that_begins_on_the_acknowledgement_that_ends_another_continues_it() {
     for follows in [false, true] {
         let start = Start::slow_start(10, 40);
         let mut probe = Probe::new("bbr", Variant::Linux6_1, &start);
@@ -195,7 +195,7 @@ fn a_timeout_begins_with_one_segment_and_climbs_to_the_target() {
     let before = probe.cwnd();
     probe.rto();
     assert_eq!(probe.cwnd(), 1);
-    // 1 + 1 is below the smallest window of 4; from there a segment for each delivered.
+    // 1 + 1 is below the minimum window of 4; from there one segment per segment delivered.
     for expected in [4, 5, 6, 7] {
         probe.ack(1);
         assert_eq!(probe.cwnd(), expected);
@@ -205,7 +205,7 @@ fn a_timeout_begins_with_one_segment_and_climbs_to_the_target() {
 }
 
 #[test]
-fn what_is_in_flight_is_judged_at_the_next_departure() {
+fn data_in_flight_is_evaluated_at_the_next_departure() {
     // 12.5 MB/s and 40 ms: 345.3 segments, up to 346. Drain paces at 88/256·12 374 919 = 4 253 878 B/s, so
     // that 4154/1448 = 2 leave at once: 346 + 6 = 352. At 8.63 segments a millisecond, 360 in flight
     // will be 352 after 1 ms, and 353 after 0.9.
@@ -226,7 +226,7 @@ fn what_is_in_flight_is_judged_at_the_next_departure() {
 }
 
 #[test]
-fn a_pause_paces_at_the_bandwidth() {
+fn after_an_idle_period_it_paces_at_the_bandwidth() {
     let mut path = TestPath::new("bbr", 50.0, 40.0, 1_000);
     path.run(3_000, |_| {});
     while (path.pacing_share() - 1.25 * 0.99).abs() > 0.01 {
@@ -249,7 +249,7 @@ fn a_twentieth_of_random_loss_hardly_matters() {
         path.run(20_000, |_| {});
         path.delivered as f64 * 8.0 / 20.0 / 1e6
     };
-    // 5 % of what is sent is lost, and 1.25 in the one phase makes up for it.
+    // 5 % of the data is lost, and the phase of gain 1.25 compensates for it.
     let mean = (0..8).map(megabits).sum::<f64>() / 8.0;
     assert!(mean > 17.0, "{mean}");
 }

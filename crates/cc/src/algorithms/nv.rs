@@ -10,8 +10,9 @@
 //! decision, `target = rate · min_rtt/mss` and `max = target + pad`, pad 10:
 //!
 //! - `W > max` (two rounds and 60 samples; in the first slow start 30): growth stops, `S = max`,
-//! and `W −= max(2, ⌊(W − max) · 38/128⌋)`, or `W = max` if that is at most two away. - `W ≤ max −
-//! 2` (20 samples): growth is allowed. - in between: no change.
+//!   and `W −= max(2, ⌊(W − max) · 38/128⌋)`, or `W = max` if that is at most two away.
+//! - `W ≤ max − 2` (20 samples): growth is allowed.
+//! - in between: no change.
 //!
 //! Growth is slow start, then a segment per `max(4, W)` delivered; after a timeout, per `W · 2`,
 //! which another timeout doubles and nine decisions for growth halve. A loss or a mark leaves

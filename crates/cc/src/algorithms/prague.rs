@@ -178,13 +178,13 @@ struct Prague {
     mss: u32,
     /// The window in use and its threshold.
     window: Window,
-    /// The window aimed at, in 2⁻²⁰ segments.
+    /// The target window, in 2⁻²⁰ segments.
     exact: u64,
     slow_start: SlowStart,
     alpha: Alpha,
     observed: ObservationWindow,
     alpha_updated: Time,
-    /// When a mark was last answered.
+    /// When the window was last reduced for a mark.
     last_cut: Option<Time>,
     /// Rounds of congestion avoidance.
     rounds: u32,

@@ -256,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn half_is_kept() {
+    fn a_loss_halves() {
         let window = Window::new(21);
-        // ⌊21/2⌋ = 10; of 15 unacknowledged, RFC 5681 keeps 7.
+        // ⌊21/2⌋ = 10; with a FlightSize of 15, RFC 5681 leaves 7.
         assert_eq!(Linux6_1.backoff(&window, Signal::Loss, &flow(0, 15, 40)), 10);
         assert_eq!(Rfc5681.backoff(&window, Signal::Loss, &flow(0, 21, 40)), 10);
         assert_eq!(Rfc5681.backoff(&window, Signal::Loss, &flow(0, 15, 40)), 7);

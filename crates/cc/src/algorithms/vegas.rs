@@ -1,35 +1,33 @@
-//! Vegas: keeps a few segments waiting in queues, no fewer than α and no more than β, and so needs
-//! no loss to find its window.
+//! Vegas: keeps between α and β segments in queues, and so needs no loss to find its window.
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
-//! Internet", IEEE JSAC 13(8), 1995. Once per round trip, with `rtt` the smallest of the round and
-//! `base` the smallest of all, `diff = W·(rtt − base)/rtt` segments wait in queues. `diff < α`:
-//! `W + 1`; `diff > β`: `W − 1`; else W stays. The paper tries α, β of 1, 3 and of 2, 4; the latter
-//! are Linux's. Slow start doubles the window in every other round and holds it in between;
-//! `diff > γ` at the end of a round in which it was held ends slow start.
+//! Internet", IEEE JSAC 13(8), 1995. Once per round trip, with `rtt` the minimum of the round and
+//! `base` the minimum of the connection, `diff = W·(rtt − base)/rtt` segments are in queues. `diff
+//! < α`: `W + 1`; `diff > β`: `W − 1`; otherwise W stays. The paper tries α, β of 1, 3 and of 2, 4;
+//! the latter are Linux's. Slow start doubles the window in every other round and holds it in
+//! between; `diff > γ` at the end of a round in which it was held ends slow start.
 //!
-//! The paper is silent on the window after slow start (it stays as it is here; ns-2's own agent
-//! takes off an eighth) and tells of finer retransmission timers, which are the stack's. Assumed:
-//! half the window after a loss, and Reno in rounds with two samples or fewer and while anything
-//! is wrong, as Linux has it.
+//! The paper does not specify the window after slow start (unchanged here; ns-2's own agent reduces
+//! it by an eighth) and describes finer retransmission timers, which are the stack's. Assumed: half
+//! the window after a loss, and Reno in rounds with two samples or fewer and outside the open
+//! phase, as in Linux.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_vegas.c`): whole numbers, and `diff = ⌊W·(rtt − base)/base⌋`: divided
-//! by base. Slow start goes on in every round; `diff > γ` sets `W = min(W, ⌊W·base/rtt⌋ + 1)`. The
-//! threshold follows the window down and is ¾ of it or more. The module grows a window that
-//! is not in use; here the stack's gate holds, and a product does not wrap at 2³².
+//! Linux 6.1 (`net/ipv4/tcp_vegas.c`): whole numbers, and `diff = ⌊W·(rtt − base)/base⌋`, divided
+//! by base. Slow start continues in every round; `diff > γ` sets `W = min(W, ⌊W·base/rtt⌋ + 1)`.
+//! The threshold follows the window down and is at least ¾ of it. The module grows a window that is
+//! not in use; here the stack prevents that, and a product does not wrap at 2³².
 //!
-//! Linux 2.6.22: `diff` in half segments, of the data acknowledged in the round, divided by rtt. The
-//! end of slow start sets a threshold of 2. The window goes one step towards the one at the end
-//! of the last round plus or minus 1, which makes growth half as fast. It holds half the
-//! threshold while it recovers.
+//! Linux 2.6.22: `diff` in half segments, of the data acknowledged in the round, divided by rtt.
+//! The end of slow start sets a threshold of 2. The window moves one step towards that at the end
+//! of the last round plus or minus 1, so growth is half as fast. It holds half the threshold during
+//! recovery.
 //!
-//! ns-3.29 (`src/internet/model/tcp-vegas.cc`): `diff = W − ⌊W·base/rtt⌋`. The threshold is
-//! `max(2, min(threshold, W − 1))` after a loss and whenever queues take segments away, and ¾ of the
-//! window or more after every round: a loss takes back what has been added since the last one and
-//! never half of the window, which gains by random losses. While anything is wrong it is
-//! ns-3's NewReno.
+//! ns-3.29 (`src/internet/model/tcp-vegas.cc`): `diff = W − ⌊W·base/rtt⌋`. The threshold is `max(2,
+//! min(threshold, W − 1))` after a loss and after a decrease for queueing, and at least ¾ of the
+//! window after every round: a loss undoes the growth since the last one and never halves the
+//! window, an advantage under random loss. Outside the open phase it is ns-3's NewReno.
 //!
-//! The base is forgotten after a pause, but for ns-3.
+//! An idle period resets the base, except in ns-3.
 
 mod ns3;
 
@@ -93,7 +91,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// The window after a round whose segments all took `rtt_ms`, one of `base_ms` having been before.
+/// The window after a round of RTTs of `rtt_ms`, after one of `base_ms`.
 fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
     let mut probe = Probe::new("vegas", variant, &Start::avoidance(cwnd, base_ms));
     probe.ack(1);
@@ -131,7 +129,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// A segment more, less or none for `diff` segments in queues.
+    /// Change of the window, 1, −1 or 0, with `diff` segments in queues.
     fn step(&self, diff: f64, may_grow: bool) -> i32 {
         if diff > self.beta {
             -1
@@ -143,10 +141,10 @@ impl Limits {
     }
 }
 
-/// Smallest window that delay leaves, segments (`tcp_vegas_cong_avoid`).
+/// Minimum window under delay, segments (`tcp_vegas_cong_avoid`).
 const MIN_WINDOW: u32 = 2;
 
-/// One step up or down; the threshold follows the window down, or slow start would begin again.
+/// Take one step; the threshold follows the window down, or slow start would begin again.
 fn take_step(window: &mut Window, step: i32) {
     window.cwnd = window.cwnd.saturating_add_signed(step).max(MIN_WINDOW);
     if step < 0 {
@@ -154,7 +152,7 @@ fn take_step(window: &mut Window, step: i32) {
     }
 }
 
-/// Whose rules, and what only they remember.
+/// Version of the rules, with its state.
 #[derive(Clone, Copy)]
 enum Version {
     /// `doubles`: whether slow start grows in this round.
@@ -162,7 +160,7 @@ enum Version {
         doubles: bool,
     },
     Linux6_1,
-    /// The window when the round began.
+    /// With the window when the round began.
     Linux2_6_22 {
         cwnd_at_start: u32,
     },
@@ -181,7 +179,7 @@ impl Vegas {
         Vegas { version, limits, rounds: DelayRound::new(), as_reno: true }
     }
 
-    /// The end of a round; `delay` is what it measured, if enough to be trusted.
+    /// End a round; `delay` is its measurement, if there were enough samples.
     fn end_round(&mut self, window: &mut Window, delay: Option<Delay>, ack: &Ack, flow: &Flow) {
         self.as_reno = delay.is_none();
         match self.version {
@@ -205,7 +203,7 @@ impl Vegas {
         }
     }
 
-    /// The paper: expected and actual rates compare only in rounds in which the window `was_held`.
+    /// The paper: compare expected and actual rates only in rounds in which the window `was_held`.
     fn adjust(&self, window: &mut Window, delay: Delay, was_held: bool, may_grow: bool) {
         let diff = delay.backlog(f64::from(window.cwnd));
         if window.cwnd >= window.ssthresh {
@@ -222,8 +220,7 @@ impl Vegas {
         if window.cwnd >= window.ssthresh {
             take_step(window, self.limits.step(diff as f64, may_grow));
         } else if diff as f64 > self.limits.gamma {
-            // The window that the rate of the round would fill with empty queues; one more for
-            // what the division cuts off.
+            // The window at the rate of the round with empty queues, plus one for the truncation.
             let target = cwnd.saturating_mul(base) / rtt + 1;
             window.cwnd = (target.min(cwnd) as u32).max(MIN_WINDOW);
             window.ssthresh = window.ssthresh.min(window.cwnd);
@@ -278,7 +275,7 @@ impl Rule for Vegas {
     }
 
     fn slow_start(&mut self, _window: &mut Window, _acked: u32, _flow: &Flow) -> Option<u32> {
-        // The paper holds the window in every other round: nothing is used and nothing is left.
+        // The paper holds the window in every other round: all segments are used without growth.
         let is_held = matches!(self.version, Version::Paper { doubles: false });
         (is_held && !self.as_reno).then_some(0)
     }
@@ -311,7 +308,7 @@ impl Rule for Vegas {
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
         self.rounds.on_recovered(flow);
         if matches!(self.version, Version::Linux6_1) {
-            // The acknowledgement that ends an episode is not the episode's any more (`tcp_vegas_state`).
+            // The acknowledgement that ends an episode is already outside it (`tcp_vegas_state`).
             self.as_reno = !self.rounds.is_open();
         }
     }
@@ -338,7 +335,7 @@ mod tests {
         Probe::new("vegas", variant, start)
     }
 
-    /// One acknowledgement at `base_ms`, then as many at `rtt_ms` as end the next round.
+    /// Acknowledge at `rtt_ms` until the next round ends.
     fn next_round(probe: &mut Probe, rtt_ms: u64) {
         probe.rtt = Duration::from_millis(rtt_ms);
         for _ in 0..=probe.cwnd() {
@@ -348,8 +345,8 @@ mod tests {
 
     #[test]
     fn linux_6_1_leaves_slow_start_for_the_rate_it_measured() {
-        // The first acknowledgement ends a round of one sample and makes 10 of 9; of what is out
-        // then, up to the 10th, nine more make 19. The 11th ends the round:
+        // The first acknowledgement ends a round of one sample and grows 9 to 10; of the segments
+        // then in flight, up to the 10th, nine more make 19. The 11th ends the round:
         // ⌊19·20/100⌋ = 3 > 1, and ⌊19·100/120⌋ + 1 = 16.
         let mut probe = probe(Variant::Linux6_1, &Start::slow_start(9, 100));
         probe.ack(1);
@@ -372,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_2_6_22_takes_two_rounds_for_a_segment() {
+    fn linux_2_6_22_needs_two_rounds_for_a_segment() {
         let mut probe = probe(Variant::Linux2_6_22, &Start::avoidance(50, 100));
         for _ in 0..21 {
             next_round(&mut probe, 100);
@@ -381,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn ns3_takes_back_what_was_added_since_the_last_loss_and_no_more() {
+    fn ns3_undoes_only_the_growth_since_the_last_loss() {
         let mut probe = probe(Variant::Ns3_29, &Start::slow_start(40, 100));
         probe.loss();
         assert_eq!(probe.cwnd(), 39);
@@ -422,17 +419,17 @@ mod tests {
     }
 
     #[test]
-    fn it_is_reno_while_something_is_wrong() {
+    fn it_is_reno_outside_the_open_phase() {
         let mut probe = probe(Variant::Linux6_1, &Start::avoidance(20, 100));
         probe.ack(1);
         probe.phase = Phase::Disorder;
-        // Queues of half the round trip would take segments away.
+        // Queueing of half the RTT would otherwise reduce the window.
         probe.rtt = Duration::from_millis(200);
         probe.acks(20, 1);
         assert_eq!(probe.cwnd(), 21);
     }
 
-    /// A window of 4 that a loss has left, and the acknowledgement of four segments that ends its episode.
+    /// A window of 4 after a loss, and an acknowledgement of four segments that ends the episode.
     fn after_last_ack(next: Phase) -> Probe {
         let mut probe = probe(Variant::Linux6_1, &Start::avoidance(8, 100));
         probe.ack(1);
@@ -443,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_episode_is_reno_s_only_while_something_else_is_wrong() {
+    fn at_the_end_of_an_episode_it_is_reno_only_in_disorder() {
         // Linux 6.1 `tcp_set_ca_state` comes before `tcp_vegas_cong_avoid`: with nothing out of order it is
         // Vegas again, at the beginning of a round; otherwise four of four make a segment.
         assert_eq!(after_last_ack(Phase::Open).cwnd(), 4);

@@ -1,23 +1,24 @@
-//! Veno: Reno that tells a loss of the link from a loss in a queue by how many of its segments wait in
+//! Veno: Reno that distinguishes link losses from queue losses by its backlog of segments in
 //! queues.
 //!
 //! Source: C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access
 //! networks", IEEE JSAC 21(2), 2003. The backlog is Vegas', `N = cwnd·(RTT − base)/RTT` with the
-//! smoothed round trip and the smallest one. Growth is `1/cwnd` of a segment per segment acknowledged
-//! while `N < β = 3`, and half of that from there on. At a loss `ssthresh = 4/5·cwnd` if `N < β`, because
-//! then the queue was not full, and `cwnd/2` if not; after a timeout `cwnd/2`.
+//! smoothed and the minimum RTT. Growth is `1/cwnd` segments per segment acknowledged while `N < β
+//! = 3`, half of that otherwise. At a loss `ssthresh = 4/5·cwnd` if `N < β`, as the queue was not
+//! full, otherwise `cwnd/2`; after a timeout `cwnd/2`.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_veno.c`): N in whole half segments, of the smallest round trip since the
-//! last acknowledgement that might grow the window; the slower growth skips every other increase; a
-//! timeout backs off as a loss does; Reno outside the open state and for the first two round
-//! trips measured. A pause makes it forget the smallest round trip.
+//! Linux 6.1 (`net/ipv4/tcp_veno.c`): N in whole half segments, by the minimum RTT since the last
+//! acknowledgement that could grow the window; the slower growth skips every other increase; a
+//! timeout backs off as a loss does; Reno outside the open state and for the first two RTT samples.
+//! An idle period resets the minimum RTT.
 //!
-//! Linux 2.6.22, which ns-2.35 carries: the same, counting acknowledgements where 6.1 counts segments.
+//! Linux 2.6.22, included in ns-2.35: the same, counting acknowledgements where 6.1 counts
+//! segments.
 //!
-//! ns-3.29 (`tcp-veno.cc`) forgets its count of round trips at each acknowledgement that may grow
-//! the window, so that it nearly always takes the path for "too few samples", which is NewReno of
-//! ns-3. What is left of Veno is the loss: N in whole segments from smoothed round trips, and 4/5 or
-//! half of what is in flight.
+//! ns-3.29 (`tcp-veno.cc`) resets its count of RTT samples at each acknowledgement that may grow
+//! the window, so that it nearly always takes the branch for "too few samples", ns-3's NewReno.
+//! Only the response to losses is Veno's: N in whole segments from smoothed RTTs, and 4/5 or half
+//! of the bytes in flight.
 
 mod ns3;
 
@@ -103,7 +104,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// A window of 50 whose smallest round trip was 100 ms, and whose round trip is now `rtt_ms`.
+/// A window of 50 with a minimum RTT of 100 ms and a current RTT of `rtt_ms`.
 fn queued(variant: Variant, rtt_ms: u64) -> Probe {
     let mut probe = Probe::new("veno", variant, &Start::avoidance(50, 100));
     probe.may_grow = false;
@@ -116,8 +117,8 @@ fn queued(variant: Variant, rtt_ms: u64) -> Probe {
 
 fn after_loss(variant: Variant, rtt_ms: u64) -> f64 {
     let mut probe = queued(variant, rtt_ms);
-    // The backlog is measured when the window may grow. The first such acknowledgement of Linux has the
-    // smallest round trip since the last one, which is the one of the empty queue.
+    // The backlog is measured when the window may grow. In Linux the first such acknowledgement
+    // uses the minimum RTT since the last one, that of the empty queue.
     probe.ack(1);
     probe.ack(1);
     probe.loss();
@@ -143,7 +144,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// `window` less a fifth, or half of it.
+/// `window` reduced by a fifth, or by half.
 fn reduced(window: u32, is_congested: bool) -> u32 {
     if is_congested { window / 2 } else { (u64::from(window) * 4 / 5) as u32 }
 }
@@ -184,23 +185,23 @@ impl Rule for FuLiew {
     }
 }
 
-/// No round trip measured (`veno_enable`), µs.
+/// RTT before the first sample (`veno_enable`), µs.
 const NO_RTT: u64 = 0x7fff_ffff;
-/// `cntrtt`: with as many samples or fewer it is Reno.
+/// `cntrtt`: with at most this many samples it is Reno.
 const TOO_FEW: u16 = 2;
 
 /// The kernel's module.
 struct Linux {
-    /// The one of 2.6.22, not of 6.1.
+    /// Whether it is the module of 2.6.22, not of 6.1.
     is_old: bool,
     /// β and the backlog, in half segments (`V_PARAM_SHIFT`).
     beta_halves: u64,
     backlog_halves: u64,
     base_us: u64,
     min_us: u64,
-    /// Round trips measured; Linux never takes it back to zero, but it wraps.
+    /// RTT samples; Linux never resets the count, but it wraps.
     samples: u16,
-    /// The next increase is not left out.
+    /// Whether the next increase is not skipped.
     increases: bool,
     is_open: bool,
 }
@@ -264,7 +265,7 @@ impl Rule for Linux {
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
-        // Returning to the open state forgets the round trips of before (`tcp_veno_state`).
+        // Returning to the open state discards earlier RTTs (`tcp_veno_state`).
         let was_open = std::mem::replace(&mut self.is_open, flow.phase == Phase::Open);
         if self.is_open && !was_open {
             self.min_us = NO_RTT;
@@ -281,7 +282,7 @@ impl Rule for Linux {
         }
     }
 
-    /// `tcp_veno_cwnd_event`, which a long pause brings about as well as a short one.
+    /// `tcp_veno_cwnd_event`, after an idle period of any length.
     fn on_transmit_start(&mut self, _idle: Duration, _flow: &Flow) {
         (self.base_us, self.min_us, self.increases) = (NO_RTT, NO_RTT, true);
     }
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_is_reno_until_three_round_trips_are_measured() {
+    fn linux_is_reno_until_three_rtt_samples() {
         let mut rule = Linux::new(3, false);
         let mut window = Window::new(50);
         rule.on_sample(&mut window, &ack(1, 100), &flow(0, 50, 100));
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_leaves_out_every_other_increase() {
+    fn linux_skips_every_other_increase() {
         let mut rule = Linux::new(3, false);
         (rule.samples, rule.backlog_halves) = (3, 6);
         let mut window = Window::new(2);
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_forgets_after_a_pause() {
+    fn linux_resets_after_an_idle_period() {
         let mut rule = Linux::new(3, false);
         let mut window = Window::new(50);
         for rtt_ms in [100, 100, 100] {

@@ -1,28 +1,28 @@
-//! PCC Vivace: tries rates a little above and below, measures what each is worth, and moves the way the
-//! worth rises.
+//! PCC Vivace: tries rates slightly above and below the current one, measures the utility of each,
+//! and moves in the direction of higher utility.
 //!
-//! Source: M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, sections 3 to 5,
-//! and for what it leaves open the authors' PCC-Uspace (`src/pcc`).
+//! Source: M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, sections 3
+//! to 5, and where it is silent the authors' PCC-Uspace (`src/pcc`).
 //!
-//! The worth of a monitor interval, about a round trip of sending at one rate of `x` Mbit/s, is
-//! `u = x^0.9 − 900·x·dRTT/dt − 11.35·x·L`, with `L` the share lost and the slope of the round-trip time
-//! by linear regression; slopes below 0.01 count as none. The loss variant has no term of delay.
+//! The utility of a monitor interval, about an RTT of sending at one rate of `x` Mbit/s, is `u =
+//! x^0.9 − 900·x·dRTT/dt − 11.35·x·L`, with `L` the loss rate and the slope of the RTT by linear
+//! regression; slopes below 0.01 count as zero. The loss variant has no delay term.
 //!
 //! Starting: the rate doubles until `u` falls, then halves. Probing: `1.05·r` and `0.95·r`, twice,
-//! in random order; if both pairs agree, the slope `γ = Δu/Δr` is their mean, else it probes
-//! again. Moving: `r ← r + m(τ)·γ` in Mbit/s, with `τ` the steps in this direction, `m(τ) = τ` up to 3
-//! and `2τ − 3` beyond; no step exceeds `(0.05 + 0.1·k)·r`, with `k` the times in succession that one
-//! would have, or the fewest that allow it. Each step is measured against the last; when the slope
-//! turns, the last step is taken back and probing begins anew.
+//! in random order; if both pairs agree, the slope `γ = Δu/Δr` is their mean, otherwise it probes
+//! again. Moving: `r ← r + m(τ)·γ` in Mbit/s, with `τ` the steps in this direction, `m(τ) = τ` up
+//! to 3 and `2τ − 3` beyond; a step is bounded by `(0.05 + 0.1·k)·r`, with `k` the number of
+//! consecutive steps beyond the bound, or the least that allows the step. Each step is compared
+//! with the last; when the slope changes sign, the last step is undone and probing begins again.
 //!
-//! Between an interval and its result, a round trip later, sending goes on at the rate held
-//! (PCC-Uspace); in probing that is `r` itself. Intervals begin and end with acknowledgements, after
-//! a round trip and what five segments take. A segment belongs to the interval in which it was sent;
-//! when lost ones were sent is reckoned from the pacing rate. `x` is the rate tried, but no more than was
-//! seen to be sent; intervals that the application limited are repeated. Assumed, too: the first rate
-//! is the initial window in a round trip, no rate is below two segments a round trip, and 2.5 round
-//! trips' worth may be in flight. A timeout halves the rate and probes. Congestion marks, the losses
-//! themselves and a slow start chosen elsewhere mean nothing.
+//! Between an interval and its result, an RTT later, sending continues at the current rate
+//! (PCC-Uspace); in probing that is `r` itself. Intervals begin and end with acknowledgements,
+//! after an RTT and the time of five segments. A segment belongs to the interval in which it was
+//! sent; the send times of lost ones are estimated from the pacing rate. `x` is the rate tried, but
+//! at most the rate observed; application-limited intervals are repeated. Also assumed: the first
+//! rate is the initial window per RTT, the minimum rate is two segments per RTT, and the window is
+//! 2.5 RTTs of the rate. A timeout halves the rate and probes. Congestion marks, single losses and
+//! the connection's choice of slow start are ignored.
 
 use std::collections::VecDeque;
 
@@ -87,13 +87,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// Least segments of an interval (PCC-Uspace `kMinPacketPerInterval`).
+/// Minimum segments of an interval (PCC-Uspace `kMinPacketPerInterval`).
 const MIN_SEGMENTS: f64 = 5.0;
-/// Round trips' worth of data in flight (PCC-Uspace `bytes_in_flight_gain`).
+/// Window in RTTs of the rate (PCC-Uspace `bytes_in_flight_gain`).
 const IN_FLIGHT: f64 = 2.5;
-/// Smallest rate, segments a round trip.
+/// Minimum rate, segments per RTT.
 const MIN_RATE: f64 = 2.0;
-/// Largest rate, Mbit/s.
+/// Maximum rate, Mbit/s.
 const MAX_RATE: f64 = 1e6;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -114,16 +114,16 @@ struct Vivace {
     theta: f64,
     boundary: Boundary,
     mode: Mode,
-    /// The rate held, Mbit/s; zero before there is a round trip.
+    /// The current rate, Mbit/s; zero before the first RTT sample.
     rate: f64,
     /// Consecutive steps in one direction.
     tau: u32,
     srtt: Duration,
-    /// Rates yet to be tried, trials done, and how many of them decide.
+    /// Rates to try, trials done, and the number of trials for a decision.
     plan: VecDeque<f64>,
     trials: Vec<Trial>,
     wanted: usize,
-    /// In the order of sending; the last one is being sent.
+    /// Intervals in order of sending; the last one is being sent.
     intervals: VecDeque<Interval>,
     timed_out: bool,
 }
@@ -164,7 +164,7 @@ impl Vivace {
             (Mode::Starting(best), [trial]) => self.start(best, *trial),
             (Mode::Probing, [a, b, c, d]) => self.judge_probes([*a, *b, *c, *d]),
             (Mode::Moving(before), [trial]) => self.judge_step(before, *trial),
-            // A plan is always of one trial or of four.
+            // A plan always has one trial or four.
             _ => self.probe(),
         }
     }
@@ -183,7 +183,7 @@ impl Vivace {
         }
     }
 
-    /// Probing begins at the rate held.
+    /// Begin probing at the current rate.
     fn probe(&mut self) {
         self.mode = Mode::Probing;
         let (up, down) = (self.rate * (1.0 + self.epsilon), self.rate * (1.0 - self.epsilon));
@@ -218,7 +218,7 @@ impl Vivace {
         }
     }
 
-    /// From `trial` along the slope `gamma`.
+    /// Take a step from `trial` along the slope `gamma`.
     fn step(&mut self, gamma: f64, trial: Trial) {
         self.tau = self.tau.saturating_add(1);
         let step = self.theta * amplified(self.tau) * gamma;
@@ -238,7 +238,7 @@ impl Vivace {
         rate.clamp(least.min(MAX_RATE), MAX_RATE)
     }
 
-    /// Mbit/s of `bytes` in a round trip.
+    /// Rate of `bytes` per RTT, Mbit/s.
     fn in_round_trip(&self, bytes: f64) -> f64 {
         bytes * 8e-6 / self.srtt.as_secs_f64().max(1e-6)
     }
@@ -249,7 +249,7 @@ impl Vivace {
         self.trials.clear();
     }
 
-    /// The same again: what was measured says nothing.
+    /// Repeat the trial, as its measurement is invalid.
     fn repeat(&mut self) {
         match self.mode {
             Mode::Probing => self.probe(),
@@ -260,7 +260,7 @@ impl Vivace {
 
 /// Monitor intervals.
 impl Vivace {
-    /// Bytes a second that leave now.
+    /// Current send rate, bytes per second.
     fn bytes_per_s(&self) -> f64 {
         let rate = self.intervals.back().map_or(self.rate, Interval::rate);
         rate * 1e6 / 8.0
@@ -272,8 +272,8 @@ impl Vivace {
         self.intervals.push_back(Interval::new(rate, planned.is_some(), now));
     }
 
-    /// Ends the interval being sent if it is long enough, or serves only to pass the time and something
-    /// is planned.
+    /// End the current interval if it is long enough, or if it is only a filler and a trial is
+    /// planned.
     fn turn(&mut self, now: Time) {
         let least_s = MIN_SEGMENTS * self.mss / self.bytes_per_s().max(1.0);
         let least = self.srtt.max(Duration::from_nanos((least_s * 1e9) as u64));
@@ -290,7 +290,7 @@ impl Vivace {
         }
     }
 
-    /// Takes an acknowledgement in, and the results that it completes.
+    /// Process an acknowledgement and the results that it completes.
     fn measure(&mut self, ack: &Ack) {
         let Some(sample) = ack.rate else { return };
         for interval in &mut self.intervals {
@@ -315,7 +315,7 @@ impl Vivace {
         }
     }
 
-    /// What is still being measured belongs to a plan given up.
+    /// Discard trials still being measured: their plan is abandoned.
     fn forget_trials(&mut self) {
         self.intervals.iter_mut().for_each(Interval::give_up);
     }
@@ -341,7 +341,7 @@ impl CongestionControl for Vivace {
         Needs { rate_samples: true, ..Needs::default() }
     }
 
-    /// None until the first round trip is measured: the initial window leaves as the stack likes.
+    /// None before the first RTT sample: the initial window is not paced here.
     fn pacing_rate(&self) -> Option<Rate> {
         (self.rate > 0.0).then(|| Rate::from_bps((self.bytes_per_s() * 8.0).max(8.0) as u64))
     }

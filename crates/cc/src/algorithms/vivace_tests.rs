@@ -8,7 +8,7 @@ fn path(limit: u64) -> TestPath {
     TestPath::new("vivace", 50.0, 40.0, limit)
 }
 
-/// The rates held one after the other, Mbit/s.
+/// Successive current rates, Mbit/s.
 fn rates(path: &mut TestPath, until_ms: u64) -> Vec<f64> {
     let mut rates: Vec<f64> = Vec::new();
     path.run(until_ms, |path| {
@@ -21,7 +21,7 @@ fn rates(path: &mut TestPath, until_ms: u64) -> Vec<f64> {
 }
 
 #[test]
-fn the_rate_doubles_until_it_is_worth_less() {
+fn the_rate_doubles_until_the_utility_falls() {
     // 10 segments in 40 ms are 2.896 Mbit/s; doubled until 92.7 Mbit/s, which 50 cannot carry;
     // back to 46.3, and within 5 % of that.
     let rates = rates(&mut path(1_000), 750);
@@ -58,14 +58,14 @@ fn the_loss_variant_fills_the_queue() {
     // Up to 40 ms of queue.
     assert!(rtt > 0.060, "{rtt}");
     let lost = path.lost as f64 / path.delivered as f64;
-    // Any loss is worth less than the rate that causes it, but while the queue fills there is none, and
-    // the steps have grown to a seventh of the rate by the time it shows.
+    // Loss costs more than the rate that causes it gains, but there is none while the queue fills,
+    // and the steps have grown to a seventh of the rate by the time it occurs.
     assert!((0.01..0.15).contains(&lost), "{lost}");
 }
 
 #[test]
-fn random_loss_below_what_the_utility_bears_is_no_hindrance() {
-    // A rise is worth it while 0.9·x^−0.1 > 11.35·L: at 50 Mbit/s below 5.4 %.
+fn random_loss_below_the_tolerance_of_the_utility_does_not_matter() {
+    // A higher rate has a higher utility while 0.9·x^−0.1 > 11.35·L: at 50 Mbit/s below 5.4 %.
     let mut path = path(333);
     path.loss = 0.01;
     path.run(30_000, |_| {});
@@ -91,13 +91,13 @@ fn a_timeout_halves_the_rate() {
     let before = path.pacing_share();
     path.cc.on_rto(true, &crate::testing::flow(5_001, 10, 40));
     assert_eq!(path.cwnd(), 1);
-    // Of the rate held, which a probe may be 5 % from; a probe follows.
+    // Relative to the current rate, from which a probe may differ by 5 %; a probe follows.
     let share = path.pacing_share() / before;
     assert!((0.42..0.6).contains(&share), "{share}");
 }
 
 #[test]
-fn an_idle_application_teaches_nothing() {
+fn an_idle_application_does_not_change_the_rate() {
     let mut path = path(1_000);
     path.run(5_000, |_| {});
     path.app_limited = true;

@@ -1,26 +1,26 @@
-//! Westwood: grows as Reno does, but backs off to what the path was measured to carry, so that a
-//! loss on a wireless link costs little.
+//! Westwood: grows as Reno, but backs off to the estimated bandwidth-delay product, so that a loss
+//! on a wireless link costs little.
 //!
 //! Source: S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth
 //! Estimation for Enhanced Transport over Wireless Links", MobiCom 2001. Each acknowledgement is a
-//! sample `b = bytes/Δ` of the rate, Δ the time since the last one, and
-//! `BWE ← m·BWE + (1 − m)(b + b_last)/2` with `m = (2τ/Δ − 1)/(2τ/Δ + 1)`. At a loss
-//! `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if it is larger; after a timeout
-//! cwnd is 1. A congestion mark counts as a loss.
+//! sample `b = bytes/Δ` of the rate, Δ the time since the last one, and `BWE ← m·BWE + (1 − m)(b +
+//! b_last)/2` with `m = (2τ/Δ − 1)/(2τ/Δ + 1)`. At a loss `ssthresh = max(2, BWE·RTTmin)` in
+//! segments, and cwnd falls to it if larger; after a timeout cwnd is 1. A congestion mark counts as
+//! a loss.
 //!
-//! A duplicate acknowledgement counts as one segment. Silence is taken for samples of nothing,
-//! one every τ/2 (the paper asks for τ/m, m at least 2); the rate of the acknowledgement that ends it
-//! is over the whole gap. Acknowledgements of one moment are one sample. A loss before the first
-//! sample halves the window. Samples are of single gaps, so bunched acknowledgements make the
-//! estimate too large: that is why there is Westwood+. The equations leave τ open; 0.5 s is an
-//! assumption, with which acknowledgements 50 ms apart give m = 19/21.
+//! A duplicate acknowledgement counts as one segment. A gap counts as samples of zero, one every
+//! τ/2 (the paper requires τ/m, m at least 2); the rate of the acknowledgement that ends it is over
+//! the whole gap. Simultaneous acknowledgements are one sample. A loss before the first sample
+//! halves the window. As samples are of single gaps, compressed acknowledgements cause
+//! overestimation, which Westwood+ avoids. The equations leave τ open; 0.5 s is an assumption, with
+//! which acknowledgements 50 ms apart give m = 19/21.
 //!
-//! ns-3.29 (`tcp-westwood.cc`, its default `ProtocolType`): the sample is an acknowledgement's segments
-//! over a whole **smoothed** round trip, m is 0.9 and RTTmin the smallest smoothed round trip. The
-//! estimate is too low by about the window over the segments per acknowledgement, so that every
-//! loss brings the threshold down to about 2.
+//! ns-3.29 (`tcp-westwood.cc`, its default `ProtocolType`): a sample is an acknowledgement's
+//! segments over a whole **smoothed** RTT, m is 0.9 and RTTmin the minimum of the smoothed RTT. The
+//! estimate is too low by a factor of about the window over the segments per acknowledgement, so
+//! that every loss reduces the threshold to about 2.
 //!
-//! Linux has no such module: what it calls `westwood` is Westwood+, here "westwood+".
+//! Linux has no such module: its `westwood` is Westwood+, here "westwood+".
 
 pub(super) mod ns3;
 
@@ -102,7 +102,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// Reno's growth, and back-off to what an estimate says.
+/// Reno's growth, and back-off to an estimate.
 pub(super) struct Westwood<B> {
     pub(super) bandwidth: B,
 }
@@ -117,7 +117,7 @@ impl<B: Bandwidth> Rule for Westwood<B> {
             (bytes_per_s, Some(min_rtt)) if bytes_per_s > 0.0 => {
                 pipe_segments(bytes_per_s, min_rtt, flow.mss)
             }
-            // The papers do not say what to do before the first sample.
+            // The papers do not cover a loss before the first sample.
             _ => window.cwnd / 2,
         }
     }

@@ -1,35 +1,37 @@
-//! Westwood+: Westwood with one bandwidth sample per round trip, so that bunched acknowledgements
-//! do not make the estimate too large.
+//! Westwood+: Westwood with one bandwidth sample per round trip, so that compressed
+//! acknowledgements do not cause overestimation.
 //!
 //! Source: L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno,
 //! and Vegas TCP congestion control", ACM CCR 34(2), 2004. A sample is `b = bytes acknowledged in a
-//! round trip / its length`; `BWE ← α·BWE + (1 − α)·b` with α = 0.9, the first sample taken whole. At a
-//! loss `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if it is larger; after a
-//! timeout cwnd is 1. Growth is Reno's. The paper measures rounds by the round-trip time; here
-//! a round ends with the first acknowledgement a smoothed round trip after its start.
+//! round trip / its length`; `BWE ← α·BWE + (1 − α)·b` with α = 0.9, initialised by the first
+//! sample. At a loss `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if larger;
+//! after a timeout cwnd is 1. Growth is Reno's. The paper measures rounds by the RTT; here a round
+//! ends with the first acknowledgement one smoothed RTT after its start.
 //!
-//! The paper's rule is a congestion control of Linux, too, which Fairway brings along and the Linux
-//! backend runs under the same name: `python/fairway/backends/linux/kernel/tcp_westwood_plus.c`. Where it differs
-//! is on the page of that backend.
+//! The paper's rule also exists as a congestion control for Linux, which comes with Fairway and
+//! which the Linux backend runs under the same name:
+//! `python/fairway/backends/linux/kernel/tcp_westwood_plus.c`. The page of that backend lists its
+//! differences.
 //!
-//! Linux itself has another module `westwood` (`net/ipv4/tcp_westwood.c`; its description says
-//! "TCP Westwood+"), and so a Linux host set to `westwood` runs this algorithm's variant
-//! "linux-6.1". Time is in ticks of 1 ms, the rate in whole bytes per tick: a sample ends strictly after
-//! the last round trip or 50 ms, whichever is longer, and goes through two filters `(7·old + new)/8`
-//! one after the other, both loaded by the first. During recovery the window heads for one half,
-//! as Reno's; threshold and window become BWE·RTTmin when recovery **ends**. After a timeout the
-//! threshold is BWE·RTTmin at once, and RTTmin is the next round trip seen. The interval of the
-//! first sample begins one round trip before the first acknowledgement, where Linux begins
-//! it with the connection; that acknowledgement's own bytes are not counted, as in Linux.
+//! Linux itself has another module `westwood` (`net/ipv4/tcp_westwood.c`; its description says "TCP
+//! Westwood+"), and so a Linux host set to `westwood` runs this algorithm's variant "linux-6.1".
+//! Time is in ticks of 1 ms, the rate in whole bytes per tick: a sample ends strictly after the
+//! last RTT or 50 ms, whichever is longer, and passes two filters `(7·old + new)/8` in series, both
+//! initialised by the first. During recovery the window falls to one half, as Reno's; threshold and
+//! window become BWE·RTTmin when recovery **ends**. After a timeout the threshold is BWE·RTTmin at
+//! once, and RTTmin is the next RTT sample. The interval of the first sample begins one RTT before
+//! the first acknowledgement, where Linux begins it with the connection; that acknowledgement's own
+//! bytes are not counted, as in Linux.
 //!
-//! Linux 2.6.22, which ns-2.35 carries: the round trip is the smoothed one, acknowledgements count where 6.1
-//! counts segments, and the window is BWE·RTTmin as soon as recovery begins. A timeout halves the window for
-//! the threshold, and RTTmin stays. ns-2's TCP-Linux never tells the module that recovery has ended, so that
-//! there the threshold stays at half the window; here it follows as it does in a real kernel.
+//! Linux 2.6.22, included in ns-2.35: the RTT is the smoothed one, acknowledgements count where 6.1
+//! counts segments, and the window is BWE·RTTmin as soon as recovery begins. A timeout sets the
+//! threshold to half the window, and RTTmin stays. ns-2's TCP-Linux never tells the module that
+//! recovery has ended, so that there the threshold stays at half the window; here it follows as in
+//! a real kernel.
 //!
-//! ns-3.29 (`tcp-westwood.cc`, `ProtocolType` WestwoodPlus): an acknowledgement starts a sample that
-//! ends one smoothed round trip later, its own segments included; Tustin filter with 0.9, from zero;
-//! RTTmin is the smallest smoothed round trip.
+//! ns-3.29 (`tcp-westwood.cc`, `ProtocolType` WestwoodPlus): an acknowledgement starts a sample
+//! that ends one smoothed RTT later, including its own segments; Tustin filter with 0.9, from zero;
+//! RTTmin is the minimum of the smoothed RTT.
 
 use fairway_units::Duration;
 
@@ -135,12 +137,12 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// `TCP_WESTWOOD_RTT_MIN`: the shortest interval of a sample, ticks.
+/// `TCP_WESTWOOD_RTT_MIN`: least interval of a sample, ticks.
 const MIN_INTERVAL: u64 = HZ / 20;
-/// `TCP_WESTWOOD_INIT_RTT`: the round trip before the first sample, ticks.
+/// `TCP_WESTWOOD_INIT_RTT`: RTT before the first sample, ticks.
 const INITIAL_RTT: u64 = 20 * HZ;
 
-/// Two low-pass filters, one behind the other, in bytes per tick (`westwood_filter`).
+/// Two low-pass filters in series, in bytes per tick (`westwood_filter`).
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 struct LinuxFilter {
     first: u64,
@@ -160,7 +162,7 @@ impl LinuxFilter {
 
 /// The kernel's module; times in ticks.
 struct Linux {
-    /// The one of 2.6.22, not of 6.1.
+    /// Whether it is the module of 2.6.22, not of 6.1.
     is_old: bool,
     mss: u32,
     filter: LinuxFilter,
@@ -170,9 +172,9 @@ struct Linux {
     bytes: u64,
     rtt: u64,
     min_rtt: u64,
-    /// The next round trip replaces the smallest.
+    /// Whether the next RTT replaces the minimum.
     forget_min_rtt: bool,
-    /// A timeout's episode ends without the event that sets the window.
+    /// Whether a timeout occurred: its episode ends without the event that sets the window.
     timed_out: bool,
 }
 
@@ -278,7 +280,7 @@ mod tests {
     use crate::testing::{ack, flow};
 
     #[test]
-    fn linux_intervals_end_strictly_after_the_round_trip() {
+    fn linux_intervals_end_strictly_after_the_rtt() {
         // The first acknowledgement at 1000 ms with 100 ms puts the start at 900 and counts
         // nothing. At 1000 + 1 the interval of 101 ms ends with nothing; then 10 segments up to
         // 1101, which is not strictly after 100 ms; at 1102 they are 14480/101 = 143 bytes/ms.
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_intervals_are_50_ms_at_least() {
+    fn linux_intervals_are_at_least_50_ms() {
         let mut rule = Linux::new(false);
         let mut window = Window::new(10);
         rule.on_sample(&mut window, &ack(1, 10), &flow(1_000, 10, 10));
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_forgets_the_smallest_round_trip_at_a_timeout() {
+    fn linux_resets_the_minimum_rtt_at_a_timeout() {
         let mut rule = Linux::new(false);
         let mut window = Window::new(10);
         rule.filter = LinuxFilter { first: 1_448, second: 1_448 };
@@ -329,7 +331,7 @@ mod tests {
         rule.on_rto(&flow(1_002, 10, 80));
         rule.on_sample(&mut window, &ack(1, 80), &flow(1_003, 10, 80));
         assert_eq!(rule.pipe(1_448), 80);
-        // The end of that episode leaves the window alone.
+        // The end of that episode does not change the window.
         rule.on_recovered(&mut window, &flow(1_003, 10, 80));
         assert_eq!(window, Window::new(10));
     }

@@ -1,27 +1,26 @@
-//! YeAH: as fast as Scalable TCP while the queues are short, Reno while they are long, and the
-//! queue taken away when it is its own.
+//! YeAH: Scalable TCP while the queues are short, Reno while they are long, with draining of its
+//! own queue.
 //!
 //! Source: A. Baiocchi, A. P. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP",
-//! PFLDnet 2007. Once per round trip, with `rtt` the smallest of the round and `base` the smallest of
-//! all, `Q = W·(rtt − base)/rtt`. Slow if `Q > 80` or `rtt − base > base/8`, else fast. Fast mode adds
-//! a segment for every `min(W, 100)` acknowledged, slow mode one for every W. In slow mode with
-//! `Q > 80`: `W ← W − min(Q, W/2)`, but not below what a Reno flow would have
-//! (`reno_count`: half the window on entry to slow mode, one more in each of its rounds, half at a
-//! loss, forgotten after 50 fast rounds). A loss takes away `max(min(Q, W/2), W/8)`, or half after
-//! 16 slow rounds in a row, which mean that others are greedy.
+//! PFLDnet 2007. Once per round trip, with `rtt` the minimum of the round and `base` the minimum of
+//! the connection, `Q = W·(rtt − base)/rtt`. The mode is slow if `Q > 80` or `rtt − base > base/8`,
+//! otherwise fast. Fast mode adds a segment per `min(W, 100)` acknowledged, slow mode one per W. In
+//! slow mode with `Q > 80`, `W ← W − min(Q, W/2)`, but not below the estimated window of a Reno
+//! flow (`reno_count`: half the window on entry to slow mode, plus one in each of its rounds,
+//! halved at a loss, reset after 50 fast rounds). A loss reduces W by `max(min(Q, W/2), W/8)`, or
+//! by half after 16 consecutive slow rounds, which indicate greedy competitors.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_yeah.c`): whole numbers, a microsecond more on each round-trip time,
-//! and rounds with two samples or fewer say nothing, which is assumed for the paper too. It looks
-//! at the queue after the growth of the acknowledgement that ends the round; here before.
+//! Linux 6.1 (`net/ipv4/tcp_yeah.c`): whole numbers, a microsecond added to each RTT, and rounds
+//! with two samples or fewer are ignored, which is assumed for the paper too. It evaluates the
+//! queue after the growth of the acknowledgement that ends the round; here before.
 //!
-//! Linux 2.6.22 counts the segments of an acknowledgement in fast mode and acknowledgements in
-//! slow mode; fast mode adds when the count exceeds 100. It holds half the threshold while it
-//! recovers.
+//! Linux 2.6.22 counts the segments of an acknowledgement in fast mode and acknowledgements in slow
+//! mode; fast mode grows when the count exceeds 100. It holds half the threshold during recovery.
 //!
-//! ns-3.29 (`tcp-yeah.cc`) computes its 1/8 in whole numbers, so that any queue is slow mode. Fast mode is
-//! its Scalable TCP with 1/100, slow mode its NewReno. A loss takes away of what is in flight
-//! `min(max(Q, W/8), W/2)`; with less than two segments in flight the difference can wrap around, to
-//! a threshold of nearly 2³² bytes.
+//! ns-3.29 (`tcp-yeah.cc`) computes its 1/8 in whole numbers, so that any queue causes slow mode.
+//! Fast mode is its Scalable TCP with 1/100, slow mode its NewReno. A loss reduces the bytes in
+//! flight by `min(max(Q, W/8), W/2)`; with less than two segments in flight the difference can wrap
+//! around, to a threshold of nearly 2³² bytes.
 
 mod ns3;
 
@@ -111,7 +110,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
-/// What the end of a round leaves of a window, by the smallest round-trip times of all and of it.
+/// The window after the end of a round, by the minimum RTTs of the connection and of the round.
 fn after_round(variant: Variant, cwnd: u32, base_ms: u64, rtt_ms: u64) -> f64 {
     let mut window = Window { ssthresh: 2, ..Window::new(cwnd) };
     let (base, rtt) = (Duration::from_millis(base_ms), Duration::from_millis(rtt_ms));
@@ -135,14 +134,14 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
 
 /// Segments per segment of growth in fast mode (`tcp_yeah.c`, TCP_SCALABLE_AI_CNT).
 const INVERSE_A: u32 = 100;
-/// Share of the window that draining takes at most, and that a loss takes at least
+/// Greatest reduction by draining and least by a loss, as fractions of the window
 /// (TCP_YEAH_EPSILON and TCP_YEAH_DELTA, as powers of two).
 const DRAINED_AT_MOST: u32 = 2;
 const LOST_AT_LEAST: u32 = 8;
-/// Reno's share while nothing is known of it.
+/// Value of `reno_count` at the start and after a reset.
 const FORGOTTEN: u32 = 2;
 
-/// The window after a loss; `queue` is that of the last round, if no neighbour is greedy
+/// The window after a loss; `queue` is that of the last round, if no competitor is greedy
 /// (`tcp_yeah_ssthresh`).
 fn left_by_loss(cwnd: u32, queue: Option<f64>) -> u32 {
     let half = (cwnd / 2).max(2);
@@ -159,10 +158,10 @@ struct Yeah {
     rounds: DelayRound,
     /// Segments in queues in the last round.
     queue: f64,
-    /// Slow rounds since the last fast one; slow mode while there are any.
+    /// Slow rounds since the last fast one; if any, the mode is slow.
     slow_rounds: u32,
     fast_rounds: u32,
-    /// What a Reno flow would have, segments.
+    /// Estimated window of a Reno flow, segments.
     reno_count: u32,
     /// Segments of the last acknowledgement.
     packets: u32,
@@ -270,7 +269,7 @@ impl Rule for Yeah {
         if flow.phase == Phase::Open {
             self.packets = packets_acked(ack, flow) as u32;
         }
-        // `tcp_yeah_cong_avoid` looks no further while the window is not in use.
+        // `tcp_yeah_cong_avoid` returns while the window is not in use.
         if ack.may_grow
             && ack.acked > 0
             && self.rounds.ends(flow)
@@ -354,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn draining_stops_at_the_share_of_reno() {
-        // 1000 drains to 500 at most; Reno's share is then 250, a segment more in each round.
-        // A segment of growth between: 501 − 250 = 251; 252 − 126 would be below the share of 251.
+    fn draining_stops_at_the_window_of_reno() {
+        // 1000 drains to 500 at most; reno_count is then 250, plus one in each round. With a
+        // segment of growth in between: 501 − 250 = 251; 252 − 126 would be below the 251 of Reno.
         let mut rule = Yeah::new(Variant::Linux6_1);
         let mut window = Window { ssthresh: 2, ..Window::new(1_000) };
         let ms = Duration::from_millis;
@@ -366,7 +365,7 @@ mod tests {
             assert_eq!((window.cwnd, window.ssthresh, rule.reno_count), (cwnd, cwnd, reno_count));
             window.cwnd += 1;
         }
-        // Fifty-one fast rounds, and Reno is forgotten.
+        // Fifty-one fast rounds reset reno_count.
         for round in 1..=51 {
             rule.end_round(&mut window, Delay { base: ms(100), rtt: ms(100) });
             assert_eq!(rule.reno_count, if round == 51 { 2 } else { 252 });
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_slow_rounds_make_a_loss_cost_half() {
+    fn after_sixteen_slow_rounds_a_loss_halves() {
         for variant in VARIANTS {
             let mut probe = after(variant, &Start::avoidance(40, 100), 15, 150);
             let before = probe.cwnd();
@@ -395,14 +394,14 @@ mod tests {
         let mut probe = after(Variant::Linux6_1, &Start::slow_start(200, 100), 1, 400);
         assert!(probe.ssthresh().is_some());
         assert!(probe.cwnd() <= 201, "{}", probe.cwnd());
-        // 2.6.22 looks at rounds in slow start as well.
+        // 2.6.22 evaluates rounds in slow start as well.
         probe = after(Variant::Linux2_6_22, &Start::slow_start(200, 100), 1, 400);
         assert!(probe.ssthresh().is_some());
     }
 
     #[test]
-    fn a_tiny_window_keeps_something() {
-        // 1 − max(⌊1/2⌋, 2) would be less than nothing.
+    fn a_tiny_window_does_not_underflow() {
+        // 1 − max(⌊1/2⌋, 2) would be negative.
         assert_eq!(left_by_loss(1, None), 0);
         assert_eq!(left_by_loss(0, Some(f64::MAX)), 0);
         assert_eq!(left_by_loss(7, Some(0.0)), 7);

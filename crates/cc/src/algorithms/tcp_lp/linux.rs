@@ -10,12 +10,14 @@
 //! and the ratio of the rates is a whole number. This has three consequences, all observed in a
 //! real Linux:
 //!
-//! - With an offset of 2²⁹ ms or more, as in seven of eight connections, the smoothed delay is
-//! below every threshold: it is Reno. - With a smaller offset, the first delay halves the window,
-//! and no real increase is large enough after that. - The rate is estimated from two consecutive
-//! acknowledgements, whose times are whole milliseconds. If they are more frequent than about one
-//! per two ms, the estimate is above 1000 Hz half of the time: the ratio is 0, the "delay" changes
-//! by the whole offset, and the window repeatedly falls to 1.
+//! - With an offset of 2²⁹ ms or more, as in seven of eight connections, the smoothed delay is below
+//!   every threshold: it is Reno.
+//! - With a smaller offset, the first delay halves the window, and no real increase is large enough
+//!   after that.
+//! - The rate is estimated from two consecutive acknowledgements, whose times are whole milliseconds.
+//!   If they are more frequent than about one per two ms, the estimate is above 1000 Hz half of the
+//!   time: the ratio is 0, the "delay" changes by the whole offset, and the window repeatedly falls
+//!   to 1.
 
 use crate::{Ack, Flow, Rule, Signal, Timestamps, Vector, Window};
 

@@ -56,7 +56,7 @@ impl Vegas {
     }
 }
 
-/// `GetSsThresh`, which does not look at what is in flight.
+/// `GetSsThresh`, which does not use the bytes in flight.
 fn threshold(tcb: &Tcb) -> u32 {
     let one_less = tcb.cwnd.wrapping_sub(tcb.segment_size);
     tcb.ssthresh.min(one_less).max(new_reno::two_segments(tcb))
@@ -111,7 +111,7 @@ mod tests {
         rule
     }
 
-    /// The socket after a round of three round trips of `rtt_ms`.
+    /// The socket after a round of three RTTs of `rtt_ms`.
     fn after(rule: &mut Vegas, mut tcb: Tcb, rtt_ms: i64) -> Tcb {
         for _ in 0..3 {
             rule.pkts_acked(&mut tcb, 1, rtt_ms * 1_000_000);

@@ -7,7 +7,7 @@ pub(super) struct Veno {
     /// `Beta`.
     beta: u32,
     base_rtt: i64,
-    /// `m_minRtt`: since the window might grow last.
+    /// `m_minRtt`: since the window could last grow.
     min_rtt: i64,
     /// `m_cntRtt`: of the same time.
     samples: u32,
@@ -15,7 +15,7 @@ pub(super) struct Veno {
     is_open: bool,
     /// `m_diff`: backlog, segments.
     diff: u32,
-    /// `m_inc`: the next increase is not left out.
+    /// `m_inc`: whether the next increase is not skipped.
     increases: bool,
 }
 
@@ -87,7 +87,7 @@ mod tests {
     use crate::ns3::testing::{MSS, tcb};
 
     #[test]
-    fn every_other_acknowledgement_counts_while_segments_wait() {
+    fn every_other_acknowledgement_counts_while_segments_are_queued() {
         // Three samples each: 50 − ⌊50·100/110⌋ = 5 ≥ 3. ⌊1440/50⌋ = 28 bytes, then none.
         let mut rule = Veno { base_rtt: 100_000_000, ..Veno::new(3) };
         let mut tcb = tcb(50 * MSS, 2 * MSS);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_make_it_new_reno_and_are_forgotten() {
+    fn with_two_samples_it_is_new_reno() {
         let mut rule = Veno { base_rtt: 100_000_000, increases: false, ..Veno::new(3) };
         let mut tcb = tcb(50 * MSS, 2 * MSS);
         (0..2).for_each(|_| rule.pkts_acked(&mut tcb, 1, 110_000_000));

@@ -1,11 +1,11 @@
-//! Monitor intervals: what became of the segments sent in one.
+//! Monitor intervals: fate of the segments sent in each.
 
 use fairway_units::{Duration, Time};
 
 use crate::{Ack, RateSample};
 
-/// Segments sent after an interval that have to arrive before its losses are all known: those that
-/// loss detection waits for (RFC 5681, three duplicates).
+/// Later segments that must be delivered before all losses of an interval are known: the duplicate
+/// threshold (RFC 5681).
 const REORDERING: u32 = 3;
 
 /// Sums of a linear regression.
@@ -30,12 +30,12 @@ impl Regression {
     fn slope(&self) -> f64 {
         let spread = self.n * self.tt - self.t * self.t;
         let together = self.n * self.tr - self.t * self.r;
-        // Times are seconds: a spread below this is that of one moment.
+        // Times are in seconds: a smaller spread is that of a single instant.
         if spread > 1e-12 { together / spread } else { 0.0 }
     }
 }
 
-/// One rate, tried for a while.
+/// One rate, tried for an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Interval {
     /// Mbit/s.
@@ -78,7 +78,7 @@ impl Interval {
         self.start
     }
 
-    /// No result is wanted any more.
+    /// Discard the result.
     pub(super) fn give_up(&mut self) {
         self.is_trial = false;
     }
@@ -107,7 +107,7 @@ impl Interval {
         }
     }
 
-    /// About when the middle one of segments now found lost was sent.
+    /// Approximate send time of the middle one of newly lost segments.
     fn when_sent(&self, lost: u64, sample: &RateSample, mss: f64) -> Time {
         let behind = f64::from(REORDERING) * mss + lost as f64 / 2.0;
         let behind_s = behind * 8e-6 / self.rate.max(1e-6);
@@ -115,29 +115,29 @@ impl Interval {
         Time::from_nanos(sample.sent_at.as_nanos().saturating_sub(behind.as_nanos()))
     }
 
-    /// Whether it is known what became of all its segments.
+    /// Whether the fate of all its segments is known.
     pub(super) fn is_complete(&self) -> bool {
         self.later > REORDERING
     }
 
-    /// Whether the application had less to send.
+    /// Whether it was application-limited.
     pub(super) fn is_limited(&self) -> bool {
         self.is_limited || self.delivered.saturating_add(self.lost) == 0
     }
 
-    /// Share of its segments that was lost.
+    /// Loss rate of its segments.
     pub(super) fn loss(&self) -> f64 {
         let sent = self.delivered.saturating_add(self.lost).max(1);
         self.lost as f64 / sent as f64
     }
 
-    /// Growth of the round-trip time over time.
+    /// Slope of the RTT over time.
     pub(super) fn rtt_slope(&self) -> f64 {
         self.rtts.slope()
     }
 
-    /// The rate, but no more than was seen of it: where neither window nor application allow the
-    /// rate tried, it must not count. A few segments may be missing at either end.
+    /// The rate tried, bounded by the rate observed, as the window or the application may not allow
+    /// it. A few segments may be missing at either end.
     pub(super) fn sent_mbps(&self, mss: f64) -> f64 {
         let span_s = self.end.map_or(0.0, |end| end.since(self.start).as_secs_f64());
         let seen = self.delivered.saturating_add(self.lost) as f64 + f64::from(REORDERING) * mss;
@@ -162,7 +162,7 @@ mod tests {
         for n in 0..44 {
             let sample = RateSample { sent_at: at(f64::from(n)), ..RateSample::default() };
             let rtt = Some(Duration::from_micros(40_000 + 50 * n as u64));
-            // Four lost, found with the twentieth: three behind and two for half of them.
+            // Four lost, detected with the twentieth: three after them and two for half of them.
             let lost = if n == 20 { 4 * u64::from(MSS) } else { 0 };
             assert!(!interval.is_complete());
             interval.on_ack(&Ack { rtt, lost, ..ack(1, 40) }, &sample, f64::from(MSS));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_does_not_count() {
+    fn data_not_sent_does_not_count() {
         // Ten segments in 40 ms of a rate for forty: 13·11584 bits in 40 ms = 3.765 Mbit/s.
         let mut interval = Interval::new(11.584, true, at(0.0));
         interval.end(at(40.0));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_at_the_border_go_where_they_were_sent() {
+    fn losses_at_the_border_count_where_they_were_sent() {
         // At a segment a millisecond, one found lost with the one sent at 41 was sent at 37.5.
         let first = {
             let mut interval = Interval::new(11.584, true, at(0.0));

@@ -1,9 +1,9 @@
-//! The sums of learning: what a rate is worth, and how far to go along a slope.
+//! Arithmetic of learning: utility of a rate, and step along a slope.
 
 /// The paper's utility.
 pub(super) const PAPER: Utility = Utility { exponent: 0.9, b: 900.0, c: 11.35, slope_filter: 0.01 };
 
-/// What an interval is worth.
+/// Utility of an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Utility {
     pub(super) exponent: f64,
@@ -13,7 +13,7 @@ pub(super) struct Utility {
 }
 
 impl Utility {
-    /// Of `x` Mbit/s with the round trip growing by `slope` and a share `loss` lost (equation 1).
+    /// Utility of `x` Mbit/s at an RTT slope of `slope` and a loss rate of `loss` (equation 1).
     pub(super) fn of(&self, x: f64, slope: f64, loss: f64) -> f64 {
         let slope = if slope.abs() < self.slope_filter { 0.0 } else { slope };
         libm::pow(x, self.exponent) - self.b * x * slope - self.c * x * loss
@@ -54,7 +54,7 @@ impl Boundary {
             self.k += 1.0;
             return largest.copysign(step);
         }
-        // The fewest with which the step is allowed.
+        // The least k that allows the step.
         let beyond = step.abs() / rate - self.omega;
         self.k = if self.delta > 0.0 { (beyond / self.delta).ceil().max(0.0) } else { 0.0 };
         step
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_too_large_in_succession_widen_the_boundary() {
+    fn consecutive_bounded_steps_widen_the_boundary() {
         // At 10: 0.5, 1.5, 2.5; then a step of 1.2 needs (0.12 − 0.05)/0.1 = 0.7, so k = 1.
         let mut boundary = Boundary::new(0.05, 0.1);
         for largest in [0.5, 1.5, 2.5] {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn small_slopes_of_either_sign_are_noise() {
         assert_eq!(PAPER.of(10.0, 0.009, 0.0), PAPER.of(10.0, 0.0, 0.0));
-        // A falling round trip is worth something: 7.943 + 900·10·0.01.
+        // A falling RTT raises the utility: 7.943 + 900·10·0.01.
         assert!((PAPER.of(10.0, -0.01, 0.0) - 97.943).abs() < 5e-4);
     }
 }

@@ -5,9 +5,10 @@ use crate::ns3::{CongestionOps, Tcb, new_reno, seconds, to_u32};
 /// `ProtocolType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Protocol {
-    /// `WESTWOOD`: each acknowledgement's segments over a whole round trip.
+    /// `WESTWOOD`: each acknowledgement's segments over a whole RTT.
     Westwood,
-    /// `WESTWOODPLUS`: an acknowledgement schedules a sample a round trip ahead, its own segments included.
+    /// `WESTWOODPLUS`: an acknowledgement schedules a sample one RTT ahead, including its own
+    /// segments.
     WestwoodPlus,
 }
 
@@ -15,17 +16,17 @@ pub(in super::super) struct Westwood {
     protocol: Protocol,
     /// `FilterType`: Tustin's, or none.
     filters: bool,
-    /// Congestion avoidance adds nothing.
+    /// Whether congestion avoidance does not grow the window.
     is_frozen: bool,
     /// `m_ackedSegments`.
     acked: u32,
-    /// `m_currentBW`, bytes a second.
+    /// `m_currentBW`, bytes per second.
     bandwidth: f64,
     /// `m_lastSampleBW`.
     last_sample: f64,
     /// `m_lastBW`.
     last_bandwidth: f64,
-    /// `m_bwEstimateEvent`: when it is, and its round trip.
+    /// `m_bwEstimateEvent`: its time and RTT.
     event: Option<(i64, i64)>,
 }
 
@@ -43,7 +44,7 @@ impl Westwood {
         }
     }
 
-    /// One whose window stands still between slow start and losses.
+    /// The same without growth in congestion avoidance.
     pub(in super::super) fn frozen(self) -> Self {
         Westwood { is_frozen: true, ..self }
     }
@@ -63,7 +64,7 @@ impl Westwood {
     }
 }
 
-/// What the filter makes of samples in bytes a second.
+/// The filtered value of samples in bytes per second.
 pub(in super::super) fn filtered(samples: [u32; 3]) -> f64 {
     let mut rule = Westwood::new(Protocol::WestwoodPlus, true);
     for sample in samples {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_ends_a_round_trip_after_the_acknowledgement_that_began_it() {
+    fn a_sample_ends_one_rtt_after_the_acknowledgement_that_began_it() {
         let (mut rule, tcb) = three();
         rule.run_events(&tcb, RTT - 1);
         assert_eq!((rule.bandwidth, rule.acked), (0.0, 6));
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_when_a_sample_ends_belongs_to_the_next() {
+    fn data_that_arrives_when_a_sample_ends_belongs_to_the_next() {
         let (mut rule, mut tcb) = three();
         tcb.now = RTT;
         rule.run_events(&tcb, tcb.now);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_cut_off_to_bytes_and_is_two_segments_at_least() {
+    fn the_threshold_is_truncated_to_bytes_and_at_least_two_segments() {
         let (mut rule, tcb) = three();
         assert_eq!(rule.ssthresh(&tcb, 99 * MSS), 2 * MSS);
         rule.bandwidth = 54_321.98;

@@ -55,7 +55,7 @@ pub(super) struct Yeah {
     fast_rounds: u32,
 }
 
-/// What the constructor sets.
+/// Values of the constructor.
 fn defaults() -> Yeah {
     Yeah {
         q_max: 80,
@@ -65,7 +65,7 @@ fn defaults() -> Yeah {
         phi: 8,
         rho: 16,
         zeta: 50,
-        // Before attributes are read: `StcpAiFactor` changes nothing.
+        // Set before attributes are read, so `StcpAiFactor` has no effect.
         scalable: Scalable::new(100, 0.125),
         base_rtt: TIME_MAX,
         round_rtt: TIME_MAX,
@@ -105,7 +105,7 @@ impl Yeah {
         let rate = f64::from(cwnd) / seconds(self.round_rtt);
         let queue = to_u32(rate * queueing);
         let level = queueing / seconds(self.base_rtt);
-        // A quotient of whole numbers: 0, unless `Phy` is 1.
+        // An integer division: 0 unless `Phy` is 1.
         if queue > self.q_max || level > f64::from(1 / self.phi) {
             if queue > self.q_max && cwnd > self.reno_count {
                 let reduction = (queue / self.gamma).min(cwnd >> self.epsilon);
@@ -137,7 +137,7 @@ impl Yeah {
         };
         self.fast_rounds = 0;
         self.reno_count = (self.reno_count >> 1).max(2);
-        // The difference wraps around where less than two segments are in flight.
+        // The difference wraps around with less than two segments in flight.
         let left = in_flight.wrapping_sub(reduction.wrapping_mul(mss));
         left.max(mss.wrapping_mul(2))
     }
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::ns3::testing::{MSS, tcb};
 
-    /// A round of round trips of `rtts` ms that ends, at a window of `cwnd` segments.
+    /// End a round with RTTs of `rtts` ms, at a window of `cwnd` segments.
     fn after(rule: &mut Yeah, cwnd: u32, rtts: &[i64]) -> Tcb {
         let mut tcb = tcb(cwnd * MSS, 2 * MSS);
         for rtt in rtts {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_say_nothing() {
+    fn two_samples_are_ignored() {
         let mut rule = Yeah { base_rtt: 100_000_000, ..defaults() };
         assert_eq!(after(&mut rule, 1_000, &[110, 110]).cwnd, 1_000 * MSS);
         assert_eq!((rule.slow_rounds, rule.samples), (0, 0));
