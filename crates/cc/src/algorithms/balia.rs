@@ -2,11 +2,11 @@
 //! responsiveness.
 //!
 //! Source: Q. Peng, A. Walid, J. Hwang, S. Low, "Multipath TCP: Analysis, Design, and
-//! Implementation", IEEE/ACM ToN 24(1), 2016; draft-walid-mptcp-congestion-control.
-//! With `x = w/rtt` and `r = max x/x_i`, the window grows by `x_i/(rtt_i (Σx)²) · (1 + r)/2 · (4 +
-//! r)/5` segments per segment acknowledged on path i; a loss reduces it by the fraction `min(r,
-//! 1.5)/2`. Slow start, timeouts and undo are per connection, and while a connection recovers its
-//! threshold counts as its window.
+//! Implementation", IEEE/ACM ToN 24(1), 2016; draft-walid-mptcp-congestion-control. With
+//! `x = w/rtt` and `r = max x/x_i`, the window grows by `x_i/(rtt_i (Σx)²) · (1 + r)/2 · (4 + r)/5`
+//! segments per segment acknowledged on path i; a loss reduces it by the fraction `min(r, 1.5)/2`.
+//! Slow start, timeouts and undo are per connection, and while a connection recovers its threshold
+//! counts as its window.
 //!
 //! The MPTCP kernel (`net/mptcp/mptcp_balia.c`) computes the same with integers: there r is a whole
 //! number, so that a loss reduces the window by half or by three quarters. A loss reduces

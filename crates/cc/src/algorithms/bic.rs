@@ -81,15 +81,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         .whole()
         .except(&[(Variant::Ns3_29, 5.0)])
         .only(SMOOTH),
-        Param::new(
-            "search_part",
-            "divisor of the distance to the maximum in each step",
-            4.0,
-            2.0,
-            255.0,
-        )
-        .whole()
-        .only(&[Variant::Ns3_29]),
+        Param::new("search_part", "divisor of the distance to the maximum", 4.0, 2.0, 255.0)
+            .whole()
+            .only(&[Variant::Ns3_29]),
         Param::new(
             "low_window",
             "window in segments below which (Linux: up to which) it is Reno",

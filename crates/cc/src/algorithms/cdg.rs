@@ -14,13 +14,13 @@
 //! while minima do not indicate an empty queue and end the shadow window; a timeout and a mark
 //! halve the window.
 //!
-//! Linux 6.1 (`net/ipv4/tcp_cdg.c`, by K. K. Jonassen): gradients in µs, summed, and `P = 1 −
-//! e^(−42·10⁻⁶·g)`, that is G = 1000/(42 · 8) = 2.98 ms, scaled while fewer than 8 are known. A
-//! back-off leaves 724/1024 of W. After 5 back-offs without a gradient of −32 µs or less there is
-//! none. Every loss counts as congestion unless `use_tolerance` is on. The shadow window is at most
-//! W while W is not in use. Slow start has its own HyStart, at any window: acknowledgements less
-//! than 3 ms apart that span half the minimum RTT, or a round whose minimum RTT exceeds that of the
-//! connection by an eighth.
+//! Linux 6.1 (`net/ipv4/tcp_cdg.c`, by K. K. Jonassen): gradients in µs, summed, and
+//! `P = 1 − e^(−42·10⁻⁶·g)`, that is G = 1000/(42 · 8) = 2.98 ms, scaled while fewer than 8 are
+//! known. A back-off leaves 724/1024 of W. After 5 back-offs without a gradient of −32 µs or less
+//! there is none. Every loss counts as congestion unless `use_tolerance` is on. The shadow window
+//! is at most W while W is not in use. Slow start has its own HyStart, at any window:
+//! acknowledgements less than 3 ms apart that span half the minimum RTT, or a round whose minimum
+//! RTT exceeds that of the connection by an eighth.
 //!
 //! Both ignore the RTT of one segment after acknowledgements of several, which may be delayed
 //! (Hayes, CAIA TR 100219A). Linux tests for SACKed data; here that is any phase but the open one.

@@ -11,9 +11,10 @@
 //! further one, until the direction changes. Slow start doubles the window each round until the
 //! rate exceeds the target.
 //!
-//! In default mode δ = ½ and losses are ignored. A queue is nearly empty when `dq ≤ (RTTmax −
-//! RTTmin)/10`, RTTmax over four round trips; if it was not for five, other flows fill it, and Copa
-//! competes: `1/δ` grows by one per round, a loss halves it, and δ never exceeds ½.
+//! In default mode δ = ½ and losses are ignored. A queue is nearly empty when
+//! `dq ≤ (RTTmax − RTTmin)/10`, RTTmax over four round trips; if it was not for five, other flows
+//! fill it, and Copa competes: `1/δ` grows by one per round, a loss halves it, and δ never exceeds
+//! ½.
 //!
 //! Where the paper is silent, this follows the authors' code (genericCC, `markoviancc.cc`): a step
 //! is at most a segment (`v ≤ δ·W`), W ≥ 2, and when more than 30 % of two round trips are lost W

@@ -4,10 +4,10 @@
 //! Source: D. S. A. Khader, "Robust Dynamic Congestion Control Protocol for Mobile Networks (TCP
 //! DCM+)", MSc thesis, Al-Quds University, 2020 (chapter 4, appendix B); R. Hamamreh, D. Khader,
 //! IJCNS 12, 2019. For every **acknowledgement**, however much it acknowledges, equation 4.2 adds
-//! `2·rateCA` to cwnd below a threshold and `2/(rateCA·cwnd)` from it on, where `rateCA =
-//! RTT_old/RTT_min` (4.3). A timeout is divided by rateCA (4.5). At a loss `ssthresh = max(2,
-//! BWE·RTTmin)` in segments and cwnd falls to it if larger; after a timeout cwnd is 1. Thesis and
-//! code say little more, and disagree in the points below.
+//! `2·rateCA` to cwnd below a threshold and `2/(rateCA·cwnd)` from it on, where
+//! `rateCA = RTT_old/RTT_min` (4.3). A timeout is divided by rateCA (4.5). At a loss
+//! `ssthresh = max(2, BWE·RTTmin)` in segments and cwnd falls to it if larger; after a timeout cwnd
+//! is 1. Thesis and code say little more, and disagree in the points below.
 //!
 //! **`reading`** selects the source: 0, chapter 4 with windows in segments (below the threshold the
 //! window triples every round trip); 1, the ns-3.29 C++ of appendix B with windows in bytes (2 or 3

@@ -1,9 +1,9 @@
 //! LIA, Linked Increases: the connections of one application together get no more than one Reno on
 //! the best of their paths, and shift traffic away from congested ones.
 //!
-//! Source: C. Raiciu, M. Handley, D. Wischik, RFC 6356, 2011, section 3.
-//! The window grows by `min(a/Σw, 1/w_i)` segments per segment acknowledged on path i, where `a =
-//! Σw · max(w_i/rtt_i²) / (Σ w_i/rtt_i)²`, w in segments and rtt smoothed. A loss halves the
+//! Source: C. Raiciu, M. Handley, D. Wischik, RFC 6356, 2011, section 3. The window grows by
+//! `min(a/Σw, 1/w_i)` segments per segment acknowledged on path i, where
+//! `a = Σw · max(w_i/rtt_i²) / (Σ w_i/rtt_i)²`, w in segments and rtt smoothed. A loss halves the
 //! window, as in Reno; slow start, timeouts and undo are per connection. While a connection
 //! recovers, its threshold counts as its window.
 //!

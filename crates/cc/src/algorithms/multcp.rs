@@ -1,11 +1,11 @@
 //! MulTCP: one connection that behaves like `n` Reno connections.
 //!
-//! Source: J. Crowcroft, P. Oechslin, "Differentiated end-to-end Internet services using a
-//! weighted proportional fair sharing TCP", ACM CCR 28(3), 1998. The window grows by `n/cwnd`
-//! segments per segment acknowledged, n per round trip; a loss reduces it by `cwnd/(2n)`, as one of
-//! n connections halves. Slow start adds two segments per segment acknowledged until the window has
-//! caught up with n connections that began with one segment each, at `3^k = n · 2^k`, `k = ln n/(ln
-//! 3 − ln 2)`; then one, as usual. `n` = 1 is Reno.
+//! Source: J. Crowcroft, P. Oechslin, "Differentiated end-to-end Internet services using a weighted
+//! proportional fair sharing TCP", ACM CCR 28(3), 1998. The window grows by `n/cwnd` segments per
+//! segment acknowledged, n per round trip; a loss reduces it by `cwnd/(2n)`, as one of n
+//! connections halves. Slow start adds two segments per segment acknowledged until the window has
+//! caught up with n connections that began with one segment each, at `3^k = n · 2^k`,
+//! `k = ln n/(ln 3 − ln 2)`; then one, as usual. `n` = 1 is Reno.
 //!
 //! Several losses in one window cause one reduction, where n connections would have several: so its
 //! throughput exceeds that of n connections if losses are bursty, and a timeout, which stops only

@@ -9,8 +9,8 @@
 //! Reno and NewReno are the same. Set `sack = false` in the stack for the behaviour of the RFC.
 //!
 //! ns-3.29 calls its growth rule NewReno (`tcp-congestion-ops.cc`, `TcpNewReno`), with or without
-//! SACK. It counts bytes per acknowledgement: one segment below the threshold, `max(1,
-//! ⌊mss²/cwnd⌋)` bytes above it, however much is acknowledged, so that with delayed
+//! SACK. It counts bytes per acknowledgement: one segment below the threshold,
+//! `max(1, ⌊mss²/cwnd⌋)` bytes above it, however much is acknowledged, so that with delayed
 //! acknowledgements growth is half a segment per round trip. Back-off is `max(2·mss, in flight/2)`.
 
 use super::reno::Rfc5681;

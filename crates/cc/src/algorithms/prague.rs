@@ -7,11 +7,11 @@
 //! `α ← α − α/16 + F/16` once per window of data, from `α = 1`, stored in 2⁻²⁰ with the remainder
 //! of the division carried over; it stays 1 until the first mark. A mark reduces the window by
 //! `W·α/2` once per round trip, a loss by half. Growth is `s/W` per segment delivered unmarked,
-//! even during a reduction. After 500 rounds of congestion avoidance, if the RTT is below 25 ms, `s
-//! = (RTT/25 ms)²`, and reductions for marks and updates of α are at most once per 25 ms; otherwise
-//! `s = 1`. `W` is in units of 2⁻²⁰; the window in use follows it, rounded up, by one segment per
-//! acknowledgement, down to two, and each step down sets the threshold. After a timeout it grows
-//! from one segment to the halved `W` in the same way; `W` does not grow until losses are
+//! even during a reduction. After 500 rounds of congestion avoidance, if the RTT is below 25 ms,
+//! `s = (RTT/25 ms)²`, and reductions for marks and updates of α are at most once per 25 ms;
+//! otherwise `s = 1`. `W` is in units of 2⁻²⁰; the window in use follows it, rounded up, by one
+//! segment per acknowledgement, down to two, and each step down sets the threshold. After a timeout
+//! it grows from one segment to the halved `W` in the same way; `W` does not grow until losses are
 //! recovered. The pacing rate is `W/srtt`, or that of the window in use if larger, and twice that
 //! below half the threshold, including headers of 52 bytes.
 //!

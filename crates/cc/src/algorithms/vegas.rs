@@ -2,9 +2,9 @@
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
 //! Internet", IEEE JSAC 13(8), 1995. Once per round trip, with `rtt` the minimum of the round and
-//! `base` the minimum of the connection, `diff = W·(rtt − base)/rtt` segments are in queues. `diff
-//! < α`: `W + 1`; `diff > β`: `W − 1`; otherwise W stays. The paper tries α, β of 1, 3 and of 2, 4;
-//! the latter are Linux's. Slow start doubles the window in every other round and holds it in
+//! `base` the minimum of the connection, `diff = W·(rtt − base)/rtt` segments are in queues.
+//! `diff < α`: `W + 1`; `diff > β`: `W − 1`; otherwise W stays. The paper tries α, β of 1, 3 and of
+//! 2, 4; the latter are Linux's. Slow start doubles the window in every other round and holds it in
 //! between; `diff > γ` at the end of a round in which it was held ends slow start.
 //!
 //! The paper does not specify the window after slow start (unchanged here; ns-2's own agent reduces
@@ -22,10 +22,10 @@
 //! of the last round plus or minus 1, so growth is half as fast. It holds half the threshold during
 //! recovery.
 //!
-//! ns-3.29 (`src/internet/model/tcp-vegas.cc`): `diff = W − ⌊W·base/rtt⌋`. The threshold is `max(2,
-//! min(threshold, W − 1))` after a loss and after a decrease for queueing, and at least ¾ of the
-//! window after every round: a loss undoes the growth since the last one and never halves the
-//! window, an advantage under random loss. Outside the open phase it is ns-3's NewReno.
+//! ns-3.29 (`src/internet/model/tcp-vegas.cc`): `diff = W − ⌊W·base/rtt⌋`. The threshold is
+//! `max(2, min(threshold, W − 1))` after a loss and after a decrease for queueing, and at least ¾
+//! of the window after every round: a loss undoes the growth since the last one and never halves
+//! the window, an advantage under random loss. Outside the open phase it is ns-3's NewReno.
 //!
 //! An idle period resets the base, except in ns-3.
 

@@ -3,9 +3,9 @@
 //!
 //! Source: C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access
 //! networks", IEEE JSAC 21(2), 2003. The backlog is Vegas', `N = cwnd·(RTT − base)/RTT` with the
-//! smoothed and the minimum RTT. Growth is `1/cwnd` segments per segment acknowledged while `N < β
-//! = 3`, half of that otherwise. At a loss `ssthresh = 4/5·cwnd` if `N < β`, as the queue was not
-//! full, otherwise `cwnd/2`; after a timeout `cwnd/2`.
+//! smoothed and the minimum RTT. Growth is `1/cwnd` segments per segment acknowledged while
+//! `N < β = 3`, half of that otherwise. At a loss `ssthresh = 4/5·cwnd` if `N < β`, as the queue
+//! was not full, otherwise `cwnd/2`; after a timeout `cwnd/2`.
 //!
 //! Linux 6.1 (`net/ipv4/tcp_veno.c`): N in whole half segments, by the minimum RTT since the last
 //! acknowledgement that could grow the window; the slower growth skips every other increase; a

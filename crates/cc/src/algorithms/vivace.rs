@@ -4,9 +4,9 @@
 //! Source: M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, sections 3
 //! to 5, and where it is silent the authors' PCC-Uspace (`src/pcc`).
 //!
-//! The utility of a monitor interval, about an RTT of sending at one rate of `x` Mbit/s, is `u =
-//! x^0.9 − 900·x·dRTT/dt − 11.35·x·L`, with `L` the loss rate and the slope of the RTT by linear
-//! regression; slopes below 0.01 count as zero. The loss variant has no delay term.
+//! The utility of a monitor interval, about an RTT of sending at one rate of `x` Mbit/s, is
+//! `u = x^0.9 − 900·x·dRTT/dt − 11.35·x·L`, with `L` the loss rate and the slope of the RTT by
+//! linear regression; slopes below 0.01 count as zero. The loss variant has no delay term.
 //!
 //! Starting: the rate doubles until `u` falls, then halves. Probing: `1.05·r` and `0.95·r`, twice,
 //! in random order; if both pairs agree, the slope `γ = Δu/Δr` is their mean, otherwise it probes

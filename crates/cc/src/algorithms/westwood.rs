@@ -3,10 +3,10 @@
 //!
 //! Source: S. Mascolo, C. Casetti, M. Gerla, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth
 //! Estimation for Enhanced Transport over Wireless Links", MobiCom 2001. Each acknowledgement is a
-//! sample `b = bytes/Δ` of the rate, Δ the time since the last one, and `BWE ← m·BWE + (1 − m)(b +
-//! b_last)/2` with `m = (2τ/Δ − 1)/(2τ/Δ + 1)`. At a loss `ssthresh = max(2, BWE·RTTmin)` in
-//! segments, and cwnd falls to it if larger; after a timeout cwnd is 1. A congestion mark counts as
-//! a loss.
+//! sample `b = bytes/Δ` of the rate, Δ the time since the last one, and
+//! `BWE ← m·BWE + (1 − m)(b + b_last)/2` with `m = (2τ/Δ − 1)/(2τ/Δ + 1)`. At a loss
+//! `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if larger; after a timeout
+//! cwnd is 1. A congestion mark counts as a loss.
 //!
 //! A duplicate acknowledgement counts as one segment. A gap counts as samples of zero, one every
 //! τ/2 (the paper requires τ/m, m at least 2); the rate of the acknowledgement that ends it is over

@@ -2,11 +2,11 @@
 //! acknowledgements do not cause overestimation.
 //!
 //! Source: L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno,
-//! and Vegas TCP congestion control", ACM CCR 34(2), 2004. A sample is `b = bytes acknowledged in a
-//! round trip / its length`; `BWE ← α·BWE + (1 − α)·b` with α = 0.9, initialised by the first
-//! sample. At a loss `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd falls to it if larger;
-//! after a timeout cwnd is 1. Growth is Reno's. The paper measures rounds by the RTT; here a round
-//! ends with the first acknowledgement one smoothed RTT after its start.
+//! and Vegas TCP congestion control", ACM CCR 34(2), 2004. A sample is
+//! `b = bytes acknowledged in a round trip / its length`; `BWE ← α·BWE + (1 − α)·b` with α = 0.9,
+//! initialised by the first sample. At a loss `ssthresh = max(2, BWE·RTTmin)` in segments, and cwnd
+//! falls to it if larger; after a timeout cwnd is 1. Growth is Reno's. The paper measures rounds by
+//! the RTT; here a round ends with the first acknowledgement one smoothed RTT after its start.
 //!
 //! The paper's rule also exists as a congestion control for Linux, which comes with Fairway and
 //! which the Linux backend runs under the same name:
