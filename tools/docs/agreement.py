@@ -22,7 +22,7 @@ from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
 from fairway.compare.agree.quantities import Judgement
 from fairway.compare.agree.run import Agreement, comparison_plan
-from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, JUDGED, measured
+from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, JUDGED, TOLERANCES, measured
 from fairway.compare.fidelity.kernel_traces import of_run
 from fairway.ground import text
 from fairway.stats import welch_interval
@@ -138,7 +138,7 @@ def _misses(ours: Measured, real: Measured) -> Iterator[str]:
             yield f"{SHORT[name]} on one side"
         elif known:
             relative = _mean(ours, name) / _mean(real, name) - 1
-            if abs(relative) > (quantity.tolerance or 0):
+            if abs(relative) > TOLERANCES[name]:
                 yield f"{SHORT[name]} {text.percent(relative)}"
 
 

@@ -49,16 +49,14 @@ class Metric:
         return self.other_unit or unit_of(self.name)
 
 
-def _of_counts(
-    function: Callable[[int, int], float | None], second: str
-) -> Callable[[Subject], float | None]:
+def _counted(name: str, function: Callable[[int, int], float | None], second: str) -> Metric:
     """A function of the segments sent and another counter."""
 
     def read(of: Subject) -> float | None:
         sent, other = of.total("sent_segments"), of.total(second)
         return None if sent is None or other is None else function(sent, other)
 
-    return read
+    return Metric(name, COUNTERS, function, read)
 
 
 def _corruption(of: Subject) -> float | None:
@@ -83,17 +81,13 @@ def _ctt(of: Subject) -> float | None:
 
 
 def _throughput_ratio(of: Subject) -> float | None:
-    throughput = _sum("throughput_bps")(of)
-    if throughput is None:
-        return None
-    return rates.throughput_ratio(throughput, of.bottleneck_bps())
+    rate = _sum("throughput_bps")(of)
+    return None if rate is None else rates.throughput_ratio(rate, of.bottleneck_bps())
 
 
 def _payload_utilisation(of: Subject) -> float | None:
-    goodput = _sum("goodput_bps")(of)
-    if goodput is None:
-        return None
-    return rates.payload_utilisation(goodput, of.bottleneck_bps(), 1.0)
+    rate = _sum("goodput_bps")(of)
+    return None if rate is None else rates.payload_utilisation(rate, of.bottleneck_bps(), 1.0)
 
 
 def _power(of: Subject) -> float | None:
@@ -132,12 +126,18 @@ def _buffer_delay(of: Subject) -> float | None:
     return _mean(found) if found else None
 
 
-def _fairness(function: Callable[[list[float]], float | None]) -> Callable[[Subject], float | None]:
+def _fairness(
+    name: str,
+    function: Callable[..., float | None],
+    of_goodputs: Callable[[list[float]], float | None] | None = None,
+) -> Metric:
+    """A function of the flows' goodputs, or what is made of it for a list of them."""
+
     def read(of: Subject) -> float | None:
         goodputs = of.values("goodput_bps")
-        return function(goodputs) if goodputs else None
+        return (of_goodputs or function)(goodputs) if goodputs else None
 
-    return read
+    return Metric(name, COUNTERS, function, read)
 
 
 def _asymmetry(goodputs: list[float]) -> float | None:
@@ -151,8 +151,10 @@ def _max_min(goodputs: list[float]) -> float | None:
 
 
 def _of_bins(
-    function: Callable[[list[float]], float | None], worst: Callable[[list[float]], float]
-) -> Callable[[Subject], float | None]:
+    name: str,
+    function: Callable[[list[float]], float | None],
+    worst: Callable[[list[float]], float],
+) -> Metric:
     """A function of the goodput over time; of several flows the worst, or their mean."""
 
     def read(of: Subject) -> float | None:
@@ -160,7 +162,7 @@ def _of_bins(
         known = [value for value in found if value is not None]
         return worst(known) if known and len(known) == len(found) else None
 
-    return read
+    return Metric(name, SERIES, function, read)
 
 
 def _mean(values: list[float]) -> float:
@@ -235,43 +237,30 @@ OF_FLOWS = (
     Metric("throughput_bps", COUNTERS, rates.rate_bps, _sum("throughput_bps")),
     Metric("goodput_bps", COUNTERS, rates.rate_bps, _sum("goodput_bps")),
     Metric("throughput_ratio", EXPERIMENT, rates.throughput_ratio, _throughput_ratio),
-    Metric("payload_utilisation", EXPERIMENT, rates.payload_utilisation,
-           _payload_utilisation),
-    Metric("loss_of_sent", COUNTERS, losses.loss_of_sent,
-           _of_counts(losses.loss_of_sent, "lost_segments")),
-    Metric("loss_of_received", COUNTERS, losses.loss_of_received,
-           _of_counts(losses.loss_of_received, "lost_segments")),
-    Metric("retransmission_ratio", COUNTERS, losses.retransmission_ratio,
-           _of_counts(losses.retransmission_ratio, "retransmitted_segments")),
-    Metric("duplicate_ratio", COUNTERS, losses.duplicate_ratio,
-           _of_counts(losses.duplicate_ratio, "duplicate_segments")),
-    Metric("congestion_loss_rate", COUNTERS, losses.loss_rate,
-           _of_counts(losses.loss_rate, "dropped_segments")),
+    Metric("payload_utilisation", EXPERIMENT, rates.payload_utilisation, _payload_utilisation),
+    _counted("loss_of_sent", losses.loss_of_sent, "lost_segments"),
+    _counted("loss_of_received", losses.loss_of_received, "lost_segments"),
+    _counted("retransmission_ratio", losses.retransmission_ratio, "retransmitted_segments"),
+    _counted("duplicate_ratio", losses.duplicate_ratio, "duplicate_segments"),
+    _counted("congestion_loss_rate", losses.loss_rate, "dropped_segments"),
     Metric("corruption_loss_rate", COUNTERS, losses.loss_rate, _corruption),
     Metric("loss_event_rate", LOSSES, losses.loss_event_rate, _loss_event_rate),
     Metric("loss_synchronisation", LOSSES, losses.loss_synchronisation, _loss_synchronisation),
-    Metric("packet_delivery_ratio", COUNTERS, losses.packet_delivery_ratio,
-           _of_counts(losses.packet_delivery_ratio, "lost_segments")),
+    _counted("packet_delivery_ratio", losses.packet_delivery_ratio, "lost_segments"),
     Metric("ctt_s", COUNTERS, rates.completion_s, _ctt),
-    Metric("mean_one_way_delay_s", COUNTERS, dynamics.mean_one_way_delay_s,
-           _one_way_delay),
-    Metric("jain_index", COUNTERS, fairness.jain_index, _fairness(fairness.jain_index)),
-    Metric("asymmetry", COUNTERS, fairness.asymmetry, _fairness(_asymmetry)),
-    Metric("unfairness", COUNTERS, fairness.unfairness, _fairness(fairness.unfairness)),
-    Metric("max_min_ratio", COUNTERS, fairness.max_min_ratio, _fairness(_max_min)),
-    Metric("product_measure_bps", COUNTERS, fairness.product_measure,
-           _fairness(fairness.product_measure)),
-    Metric("epsilon", COUNTERS, fairness.epsilon, _fairness(fairness.epsilon)),
+    Metric("mean_one_way_delay_s", COUNTERS, dynamics.mean_one_way_delay_s, _one_way_delay),
+    _fairness("jain_index", fairness.jain_index),
+    _fairness("asymmetry", fairness.asymmetry, _asymmetry),
+    _fairness("unfairness", fairness.unfairness),
+    _fairness("max_min_ratio", fairness.max_min_ratio, _max_min),
+    _fairness("product_measure_bps", fairness.product_measure),
+    _fairness("epsilon", fairness.epsilon),
     Metric("delta_fair_time_s", SERIES, dynamics.delta_fair_time_s, _delta_fair),
-    Metric("largest_reduction", SERIES, dynamics.largest_reduction,
-           _of_bins(dynamics.largest_reduction, max)),
-    Metric("largest_increase_bps", SERIES, dynamics.largest_increase_bps,
-           _of_bins(dynamics.largest_increase_bps, max)),
-    Metric("coefficient_of_variation", SERIES, dynamics.coefficient_of_variation,
-           _of_bins(dynamics.coefficient_of_variation, _mean)),
+    _of_bins("largest_reduction", dynamics.largest_reduction, max),
+    _of_bins("largest_increase_bps", dynamics.largest_increase_bps, max),
+    _of_bins("coefficient_of_variation", dynamics.coefficient_of_variation, _mean),
     Metric("power", COUNTERS, rates.power, _power, "bit/s²"),
-    Metric("tcp_efficiency_percent", COUNTERS, rates.tcp_efficiency_percent,
-           _of_counts(rates.tcp_efficiency_percent, "retransmitted_segments")),
+    _counted("tcp_efficiency_percent", rates.tcp_efficiency_percent, "retransmitted_segments"),
     Metric("buffer_delay_percent", SERIES, rates.buffer_delay_percent, _buffer_delay),
     Metric("aggregate_reduction", SERIES, parallel.aggregate_reduction,
            lambda of: parallel.aggregate_reduction(of.run.series, of.ids)),

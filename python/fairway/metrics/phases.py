@@ -73,11 +73,7 @@ def phases(run: Traced, flow: str | int = 0) -> list[Phase]:
     """The phases of one flow of a run, in their order.
 
     From the window and the threshold of its samples, as `of_samples` says; of a run on a kernel
-    from the state that it tells.
-
-    Args:
-        run: A run whose series have windows.
-        flow: The flow's id, or its place in the experiment.
+    from the state that it tells. `flow` is an id, or a place in the experiment.
 
     Raises:
         InputError: If there is no such flow.
@@ -150,9 +146,12 @@ def of_samples(
     else:
         _mark_states(kinds, window, state)
     shown = window if inflated is None else inflated
+    stretches = [
+        (kind, list(rows))
+        for kind, rows in itertools.groupby(range(len(kinds)), key=kinds.__getitem__)
+    ]
     return [
-        _phase(kind, first, last, t_s, window, ssthresh, shown)
-        for kind, first, last in _runs(list(kinds))
+        _phase(kind, rows[0], rows[-1], t_s, window, ssthresh, shown) for kind, rows in stretches
     ]
 
 
@@ -190,14 +189,9 @@ def epochs(found: Sequence[Phase]) -> list[Phase]:
 def figure(run: Traced, flow: str, name: str) -> float | None:
     """One number of a flow's phases, for the metric `phases.<flow>.<name>`.
 
-    Args:
-        run: The run.
-        flow: The flow's id.
-        name: `<what>_<number>_<figure>`, such as `slow_start_1_end_s`: `<what>` is a kind of phase
-            or `epoch`, `<figure>` an attribute of `Phase`. Numbers begin at 1. Or `<what>_count`.
-
-    Returns:
-        The number; none if there was no such phase.
+    The name is `<what>_count` or `<what>_<number>_<figure>`, such as `slow_start_1_end_s`: `<what>`
+    is a kind of phase or `epoch`, `<figure>` an attribute of `Phase`, and numbers begin at 1. None
+    if there was no such phase.
 
     Raises:
         InputError: If there is no such figure.
@@ -265,15 +259,6 @@ def _mark_states(kinds: npt.NDArray[np.object_], window: Floats, state: Floats) 
         if in_loss:
             grown = [i for i in rows[1:] if window[i] > window[i - 1]]
             kinds[rows[0] : grown[0] if grown else rows[-1] + 1] = "timeout"
-
-
-def _runs(kinds: Sequence[Kind]) -> list[tuple[Kind, int, int]]:
-    """Kind, first and last sample of each stretch of one kind."""
-    found = []
-    for kind, group in itertools.groupby(range(len(kinds)), key=kinds.__getitem__):
-        rows = list(group)
-        found.append((kind, rows[0], rows[-1]))
-    return found
 
 
 def _phase(

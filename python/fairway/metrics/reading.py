@@ -106,10 +106,7 @@ def all_of_outcome(
 ) -> dict[str, float | None]:
     """Numbers of a point of a sweep by their names; its run is opened once, if it has to be.
 
-    Args:
-        outcome: The point.
-        names: Metrics as `measure` takes them.
-        summary: Its summary, if it is at hand: reading it takes time where it is kept as JSON.
+    A summary that is at hand saves reading it, which takes time where it is kept as JSON.
     """
     summary, experiment = summary or outcome.summary, outcome.experiment
     # Let go with this call: the tables of all runs of a sweep may not fit into memory.
@@ -144,12 +141,8 @@ def _of_monitor(summary: Mapping[str, Any], entry: str, figure: str, of: Subject
             'simulator with ns-3\'s stack have one: write preset = "ns3-3.29" in [stack]'
         )
     if figure in flow_monitor.FIGURES:
-        return flow_monitor.figure(row, figure, lambda: of.experiment)
+        return flow_monitor.FIGURES[figure](row, lambda: of.experiment)
     return _number(row, figure, of.name, flow_monitor.FIGURES)
-
-
-def _of_link(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
-    return _of_row(summary["links"], "link", rest, of)
 
 
 def _of_row(rows: Sequence[Mapping[str, Any]], kind: str, rest: str, of: Subject) -> float | None:
@@ -220,7 +213,7 @@ def _of_completions(summary: Mapping[str, Any], rest: str, of: Subject) -> float
 _KINDS: dict[str, Callable[[Mapping[str, Any], str, Subject], float | None]] = {
     "flow": _of_flow,
     "group": _of_group,
-    "link": _of_link,
+    "link": lambda summary, rest, of: _of_row(summary["links"], "link", rest, of),
     "application": _of_application,
     "transfer": _of_transfer,
     "phases": _of_phases,

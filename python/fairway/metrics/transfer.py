@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,16 +106,7 @@ FIGURES: Mapping[str, Figure] = {
 def transfer_figure(
     summary: Mapping[str, Any], row: Mapping[str, Any], experiment: Mapping[str, Any], figure: str
 ) -> float | None:
-    """One figure of one finished transfer.
-
-    Args:
-        summary: As in `summary.json`.
-        row: The flow in it.
-        experiment: The experiment, whose measuring window has to be the whole run.
-        figure: One of `FIGURES`.
-
-    Returns:
-        The value; none if the transfer did not finish or there is no such number.
+    """One of `FIGURES` for a row of the summary's flows; none if the transfer did not finish.
 
     Raises:
         InputError: If there is no such figure, or a part of the run is not measured.
@@ -145,22 +136,19 @@ def transfer_figure(
     return FIGURES[figure].read(transfer)
 
 
-def _links(experiment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The links that every flow crosses, of a chain or a dumbbell; none of other topologies."""
-    topology = experiment["topology"]
-    if topology["kind"] == "chain":
-        yield from topology["link"]
-    elif topology["kind"] == "dumbbell":
-        yield topology["bottleneck"]
-
-
 def error_rate(experiment: Mapping[str, Any]) -> float | None:
     """Probability that a link on the way of every flow loses a packet.
 
-    None if a link loses packets otherwise than each by itself.
+    None if a link loses packets otherwise than each by itself. Of other topologies than a chain and
+    a dumbbell no link is known to be on the way of every flow.
     """
+    topology: Mapping[str, Any] = experiment["topology"]
     lost: list[float] = []
-    for link in _links(experiment):
+    links: dict[str, Any] = {
+        "chain": topology.get("link"),
+        "dumbbell": [topology.get("bottleneck")],
+    }
+    for link in links.get(topology["kind"], ()):
         loss = link.get("loss")
         if loss is None or loss.get("direction", "forward") == "reverse":
             continue

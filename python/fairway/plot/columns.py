@@ -11,6 +11,9 @@ from fairway.plot.page import Table
 
 Values = Iterable[float | None]
 
+#: Parts of the names of times that are milliseconds rather than seconds.
+_SHORT_TIMES = ("delay", "rtt", "sojourn", "jitter")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -111,7 +114,3 @@ def shown_unit(name: str) -> tuple[str, float]:
 def is_short_time(name: str) -> bool:
     """Whether a figure is a time that is read in milliseconds."""
     return result_schema.unit(name) == "s" and any(part in name for part in _SHORT_TIMES)
-
-
-#: Parts of the names of times that are milliseconds rather than seconds.
-_SHORT_TIMES = ("delay", "rtt", "sojourn", "jitter")

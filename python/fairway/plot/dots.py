@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
 
 import altair as alt
 import polars as pl
 
-from fairway.plot.figures import PUBLISHED, group_encoding, inline
+from fairway.plot.figures import PUBLISHED, Width, group_encoding, inline, layered
+
+#: In pixels.
+_ROW_HEIGHT = 22
 
 
 def dots(
@@ -19,21 +21,13 @@ def dots(
     title: str,
     log: bool,
     domain: tuple[float, float],
-    width: int | Literal["container"] = 300,
-    row_height: int = 22,
+    width: Width = 300,
 ) -> alt.LayerChart:
     """One row for each value of an axis; the same horizontal axis for all charts of a figure.
 
-    Args:
-        rows: Columns `y` (the row), `series`, `mean`, `low`, `high` and `published`; numbers may be
-            null.
-        order: The rows from top to bottom.
-        x_title: What is measured.
-        title: What the chart shows, for those who cannot see it.
-        log: Whether the horizontal axis is logarithmic.
-        domain: Ends of the horizontal axis.
-        width: In pixels, or as wide as its place on the page.
-        row_height: In pixels.
+    `rows` has columns `y` (the row), `series`, `mean`, `low`, `high` and `published`, whose numbers
+    may be null. `order` is that of the rows from top to bottom; `log` and `domain` are of the
+    horizontal axis.
     """
     numbers = ("mean", "low", "high", "published")
     data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
@@ -64,6 +58,4 @@ def dots(
     if not data["published"].drop_nulls().is_empty():
         target = base.mark_tick(thickness=2, size=16, color=PUBLISHED).encode(x=x("published"), y=y)
         layers.insert(0, target)
-    height = row_height * len(order)
-    chart = alt.layer(*layers).properties(width=width, height=height, description=title)
-    return cast(alt.LayerChart, chart)
+    return layered(layers, title, width, _ROW_HEIGHT * len(order))

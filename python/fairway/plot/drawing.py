@@ -23,10 +23,6 @@ _LONGEST = 300
 def drawing(what: str, again: str) -> Iterator[None]:
     """Warn, in one line, of whatever goes wrong while something is drawn.
 
-    Args:
-        what: What is drawn: "report".
-        again: What draws it again.
-
     Raises:
         Interrupted: On Ctrl-C, with what draws it again.
     """
@@ -51,10 +47,7 @@ def drawing(what: str, again: str) -> Iterator[None]:
 def draw_report(directory: Path, render: Callable[[], str], again: str = "") -> None:
     """Write the report of new results; an older one there, which is of older results, goes first.
 
-    Args:
-        directory: Where the results are.
-        render: Makes the page.
-        again: What draws it again, if not `fairway report`.
+    `again` says what draws it again, if not `fairway report`.
     """
     path = directory / REPORT
     with drawing("report", again or f"{report_command(directory)} draws it again"):
@@ -66,13 +59,10 @@ def draw_report(directory: Path, render: Callable[[], str], again: str = "") -> 
 def draw_figures(
     directory: Path, save: Callable[[Path], object], formats: Sequence[str], again: str = ""
 ) -> None:
-    """Write the figures of results, if formats are named.
+    """Write the figures of results into `figures` beside them, if formats are named.
 
-    Args:
-        directory: Where the results are; the figures go into `figures` in it.
-        save: Writes the figures into a directory.
-        formats: Their formats.
-        again: What draws them again, if not `fairway report`.
+    `save` writes them into a directory; `again` says what draws them again, if not
+    `fairway report`.
     """
     if not formats:
         return

@@ -48,8 +48,17 @@ LEGEND_WIDTH = 880
 #: Width of a character in a legend, and of a line's sample with its gaps.
 _CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
+Width = int | Literal["container"]
 TimeChart = alt.Chart | alt.LayerChart
 AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
+
+
+def layered(
+    layers: Sequence[alt.Chart | alt.LayerChart], title: str, width: Width, height: int | alt.Step
+) -> alt.LayerChart:
+    """Layers as one chart; `title` is its accessible name."""
+    chart = alt.layer(*layers).properties(width=width, height=height, description=title)
+    return cast(alt.LayerChart, chart)
 
 
 def is_rate_based(cc: str) -> bool:
@@ -75,7 +84,7 @@ def over_time(
     frame: pl.DataFrame,
     quantity: Quantity,
     *,
-    width: int | Literal["container"] = 640,
+    width: Width = 640,
     height: int = 220,
     points: int = MAX_POINTS,
     domain: Sequence[str] | None = None,
@@ -90,21 +99,9 @@ def over_time(
 ) -> TimeChart:
     """One line per flow or link over time; a point where there is one sample only.
 
-    Args:
-        frame: `Run.series` or `Run.queues`.
-        quantity: What is drawn.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
-        points: Points of each line at most.
-        domain: Names in the order of their colours; as in the table if not given.
-        legend: Whether to show one. A click on an entry singles that line out.
-        y_max: Upper end of the vertical axis, in the units of its title.
-        y_min: Its lower end, where the upper one is given.
-        begin_s: Beginning of the horizontal axis in seconds.
-        end_s: Its end; from the data if not given.
-        titles: Whether the axes have titles.
-        legend_width: Room of the legend in pixels, where the chart is as wide as its place.
-        window: The measuring window in seconds, which is shaded.
+    `frame` is `Run.series` or `Run.queues`, and `domain` the names in the order of their colours.
+    `y_min` applies where `y_max` is given, both in the units of the axis title. The measuring
+    window is shaded. A click on an entry of the legend singles that line out.
     """
     key = quantity.key
     names = list(domain or frame[key].unique(maintain_order=True))
@@ -131,38 +128,25 @@ def over_time(
         "axis": alt.Axis(tickCount=10) if titles else alt.Axis(tickCount=4, labelSeparation=8),
     }
 
+    x = alt.X("t:Q", **time)
+    y_title = quantity.title if titles else None
+    y_axis = alt.Axis(tickCount=5) if titles else alt.Axis(tickCount=5, minExtent=22)
+    y = alt.Y("v:Q", title=y_title, scale=y_scale, axis=y_axis)
+    key_of_lines = alt.Legend(
+        orient="top", title=None, symbolType="stroke", labelLimit=240,
+        columns=_legend_columns(names, legend_width) if titles else 1,
+        values=drawn_names if 0 < len(drawn_names) < len(names) else alt.Undefined,
+        rowPadding=alt.Undefined if titles else 0,
+    )  # fmt: skip
+    shown = key_of_lines if legend and len(names) > 1 else None
+    scale = alt.Scale(domain=names)
+    color = alt.Color("id:N", title=key.capitalize(), scale=scale, legend=shown)
+    told = {"id:N": key.capitalize(), "t:Q": "Time (s)", "v:Q": quantity.title}
+    tooltip = [alt.Tooltip(field, title=title) for field, title in told.items()]
+
     def base(rows: pl.DataFrame) -> alt.Chart:
         chart = alt.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
-        return chart.encode(
-            x=alt.X("t:Q", **time),
-            y=alt.Y(
-                "v:Q",
-                title=quantity.title if titles else None,
-                scale=y_scale,
-                axis=alt.Axis(tickCount=5) if titles else alt.Axis(tickCount=5, minExtent=22),
-            ),
-            color=alt.Color(
-                "id:N",
-                title=key.capitalize(),
-                scale=alt.Scale(domain=names),
-                legend=alt.Legend(
-                    orient="top",
-                    title=None,
-                    symbolType="stroke",
-                    labelLimit=240,
-                    columns=_legend_columns(names, legend_width) if titles else 1,
-                    values=drawn_names if 0 < len(drawn_names) < len(names) else alt.Undefined,
-                    rowPadding=alt.Undefined if titles else 0,
-                )
-                if legend and len(names) > 1
-                else None,
-            ),
-            tooltip=[
-                alt.Tooltip("id:N", title=key.capitalize()),
-                alt.Tooltip("t:Q", title="Time (s)"),
-                alt.Tooltip("v:Q", title=quantity.title),
-            ],
-        )
+        return chart.encode(x=x, y=y, color=color, tooltip=tooltip)
 
     line = base(data).mark_line(strokeWidth=1.4, strokeJoin="round", clip=True)
     if legend and len(names) > 1:
@@ -223,32 +207,20 @@ def heat_map(
     limit: float | None = None,
     span: tuple[float, float] | None = None,
     numbers: bool = True,
-    width: int | Literal["container"] = 300,
+    width: Width = 300,
     height: int = 300,
 ) -> alt.LayerChart:
     """A matrix of numbers, coloured from −limit through white at 0 to +limit if limit is given.
 
-    Args:
-        cells: One row per cell.
-        x: Column of the matrix's columns.
-        y: Column of the matrix's rows.
-        value: Column of the numbers; null leaves the cell empty.
-        x_title: Title of the horizontal axis.
-        y_title: Title of the vertical axis.
-        title: What the numbers are, for tooltips and the accessible name.
-        limit: Ends of the diverging colour scale; a sequential one if not given.
-        span: Ends of that, where matrices are compared; those of the data if not given.
-        numbers: Whether the cells show their numbers.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
+    Without a limit the scale is sequential, and `span` gives its ends where matrices are compared.
+    `x`, `y` and `value` name columns of `cells`; a null value leaves its cell empty.
     """
     data = cells.select(
         pl.col(x).cast(pl.String).alias("x"),
         pl.col(y).cast(pl.String).alias("y"),
         pl.col(value).round_sig_figs(4).alias("v"),
     )
-    order_x = list(data["x"].unique(maintain_order=True))
-    order_y = list(data["y"].unique(maintain_order=True))
+    order_x, order_y = (list(data[name].unique(maintain_order=True)) for name in ("x", "y"))
     if limit is not None:
         scale = alt.Scale(domain=[-limit, 0, limit], range=["#0072B2", "#F7F7F7", "#D55E00"],
                           clamp=True, interpolate="lab")  # fmt: skip
@@ -265,11 +237,8 @@ def heat_map(
                 axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
         y=alt.Y("y:N", sort=order_y, title=y_title, axis=alt.Axis(domain=False, ticks=False)),
     )  # fmt: skip
-    tooltip = [
-        alt.Tooltip("y:N", title=y_title),
-        alt.Tooltip("x:N", title=x_title),
-        alt.Tooltip("v:Q", title=title),
-    ]
+    titles = {"y:N": y_title, "x:N": x_title, "v:Q": title}
+    tooltip = [alt.Tooltip(field, title=shown) for field, shown in titles.items()]
     cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
         color=alt.Color("v:Q", scale=scale, legend=key), tooltip=tooltip
     )
@@ -277,12 +246,7 @@ def heat_map(
         text=alt.Text("v:Q", format=".3~g" if limit is None else ".3f"),
         color=alt.condition(dark, alt.value("white"), alt.value("#1a1a1a")),
     )
-    return cast(
-        alt.LayerChart,
-        alt.layer(cell, *([text] if numbers else [])).properties(
-            width=width, height=height, description=title
-        ),
-    )
+    return layered([cell, text] if numbers else [cell], title, width, height)
 
 
 def metric_over_axis(
@@ -295,7 +259,7 @@ def metric_over_axis(
     published: pl.DataFrame | None = None,
     log: bool = False,
     trend: int | None = None,
-    width: int | Literal["container"] = 480,
+    width: Width = 480,
     height: int = 240,
 ) -> alt.LayerChart:
     """A metric against one axis: the mean with its 95 % interval, one line and shape per group.
@@ -306,15 +270,15 @@ def metric_over_axis(
 
     Args:
         rows: Columns `axis`, `mean`, `low`, `high` and `group` if given.
-        axis: The horizontal axis.
+        axis: Column of the horizontal axis.
         metric: Name of the metric.
         group: Column that tells lines apart.
-        predicted: Columns `axis`, `mean`, and `group` if given: what models say, if anything.
+        predicted: What models say: columns `axis`, `mean`, and `group` if given.
         published: Columns `axis`, `mean`, and `group` if it differs between groups.
-        log: Whether the metric's axis is logarithmic. What is measured and not above zero is left
-            out then, and an interval that reaches zero ends at half of the smallest mean.
-        trend: Degree of the polynomial through the means of each group, by least squares; no
-            trend line if not given, or where the axis has no numbers.
+        log: Whether the metric's axis is logarithmic. Measurements of zero or less are left out
+            then, and an interval that reaches zero ends at half of the smallest mean.
+        trend: Degree of the polynomial through the means of each group, by least squares; none
+            where the axis has no numbers.
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
@@ -329,16 +293,11 @@ def metric_over_axis(
         rows = rows.with_columns(pl.when(pl.col("low").is_not_null()).then(low).alias("low"))
     scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
     y = alt.Y("mean:Q", title=metric, scale=scale)
-    tooltip = [
-        alt.Tooltip("g:N", title="group"),
-        alt.Tooltip("x:Q" if numeric else "x:N", title=axis),
-        alt.Tooltip("mean:Q", title=metric),
-    ]
+    told = {"g:N": "group", "x:Q" if numeric else "x:N": axis, "mean:Q": metric}
+    tooltip = [alt.Tooltip(field, title=title) for field, title in told.items()]
 
     beside = {"model": predicted, "published": published}
-    sides = {
-        name: frame for name, frame in beside.items() if not (frame is None or frame.is_empty())
-    }
+    sides = {kind: one for kind, one in beside.items() if not (one is None or one.is_empty())}
     places = [f"{one}{kind}" for one in groups for kind in ("", *sides)]
 
     def chart(frame: pl.DataFrame, *more: str, kind: str = "") -> alt.Chart:
@@ -362,22 +321,17 @@ def metric_over_axis(
     layers: list[Any] = [measured.mark_line(strokeWidth=1.4).encode(y=y)] if numeric else []
     if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
         layers.append(measured.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
-    layers.append(
-        measured.mark_point(filled=True, size=50, opacity=1).encode(
-            y=y, shape=shape, tooltip=tooltip
-        )
-    )
+    points = measured.mark_point(filled=True, size=50, opacity=1)
+    layers.append(points.encode(y=y, shape=shape, tooltip=tooltip))
     if trend and numeric:
-        through = measured.transform_regression(
-            "x", "mean", method="poly", order=trend, groupby=["g"]
-        )
+        fitted: dict[str, Any] = {"method": "poly", "order": trend, "groupby": ["g"]}
+        through = measured.transform_regression("x", "mean", **fitted)
         layers.append(through.mark_line(strokeWidth=2, strokeDash=[2, 2]).encode(y=y))
     for kind, frame in sides.items():
         ours = color if kind == "model" or group in frame.columns else alt.value(PUBLISHED)
         base = chart(frame, kind=kind).encode(color=ours, y=y, tooltip=tooltip[1:])
         layers.append(_beside(base, kind, numeric=numeric))
-    drawn = cast(alt.LayerChart, alt.layer(*layers))
-    return drawn.properties(width=width, height=height, description=label)
+    return layered(layers, label, width, height)
 
 
 #: Entries of a legend beside each other where there are more than four: a narrow chart has no room.
@@ -389,10 +343,7 @@ def group_encoding(
 ) -> tuple[alt.Color, alt.Shape]:
     """Colour and shape of each group, with one legend; none for fewer than two groups.
 
-    Args:
-        groups: Their names in the order of the legend.
-        columns: Entries of the legend beside each other, if there are more than four.
-        field: The column of the names.
+    The legend of more than four groups has that many `columns`.
     """
     legend = alt.Legend(
         orient="top", columns=columns if len(groups) > 4 else 0, labelLimit=240, symbolOpacity=1
@@ -408,17 +359,10 @@ def group_encoding(
 def _beside(base: alt.Chart, kind: str, *, numeric: bool) -> alt.LayerChart:
     """What was not measured: hollow diamonds, joined where the axis has numbers, with a legend."""
     # A scale of its own, which no other layer has, makes a legend of its own.
-    entry = alt.StrokeDash(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=[kind], range=[[1, 0]]),
-        legend=alt.Legend(
-            orient="top",
-            symbolType="diamond",
-            symbolStrokeColor=PUBLISHED,
-            symbolFillColor="transparent",
-        ),
-    )
+    scale = alt.Scale(domain=[kind], range=[[1, 0]])
+    legend = alt.Legend(orient="top", symbolType="diamond", symbolStrokeColor=PUBLISHED,
+                        symbolFillColor="transparent")  # fmt: skip
+    entry = alt.StrokeDash("kind:N", title=None, scale=scale, legend=legend)
     base = base.transform_calculate(kind=f"'{kind}'")
     marks = base.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
     line = base.mark_line(strokeWidth=1.2, strokeDash=[5, 3])
@@ -474,50 +418,31 @@ def response(
     y_title: str,
     title: str,
     domain: tuple[float, float] | None = None,
-    width: int | Literal["container"] = 300,
+    width: Width = 300,
     height: int = 220,
 ) -> alt.LayerChart:
     """Models as lines and measurements as points with intervals, on logarithmic axes.
 
-    Args:
-        models: Columns `model`, `x`, `y`; one line for each model, the first one solid.
-        measured: Columns `x`, `mean`, `low`, `high`.
-        x_title: Title of the horizontal axis.
-        y_title: Title of the vertical axis.
-        title: What it shows, for the accessible name.
-        domain: Ends of the vertical axis; from the data if not given.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
+    `models` has columns `model`, `x` and `y`, and `measured` has `x`, `mean`, `low` and `high`; the
+    line of the first model is solid. `domain` is of the vertical axis.
     """
     names = list(models["model"].unique(maintain_order=True))
     points = "measured"
     rounded = pl.col("x", "y").round_sig_figs(5)
     lines = inline(models.select("model", rounded), x="number", y="number")
-    dots = inline(
-        measured.select(
-            pl.lit(points).alias("model"),
-            "x",
-            pl.col("mean", "low", "high").round_sig_figs(5),
-        ),
-        **dict.fromkeys(("x", "mean", "low", "high"), "number"),
-    )
+    ends = pl.col("mean", "low", "high").round_sig_figs(5)
+    dots = inline(measured.select(pl.lit(points).alias("model"), "x", ends),
+                  **dict.fromkeys(("x", "mean", "low", "high"), "number"))  # fmt: skip
     x_domain = _around([models["x"], measured["x"]])
     y_domain = domain or _around([models["y"], measured["mean"]])
     x = alt.X("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
     y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~g"))
-    color = alt.Color(
-        "model:N",
-        title=None,
-        scale=alt.Scale(domain=[*names, points]),
-        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
-    )
+    legend = alt.Legend(orient="top", labelLimit=240, symbolType="stroke")
+    shown = [*names, points]
+    color = alt.Color("model:N", title=None, scale=alt.Scale(domain=shown), legend=legend)
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
-    dash = alt.StrokeDash(
-        "model:N",
-        title=None,
-        legend=alt.Legend(orient="top", labelLimit=240, symbolType="stroke"),
-        scale=alt.Scale(domain=[*names, points], range=[*dashes, [1, 0]]),
-    )
+    scale = alt.Scale(domain=shown, range=[*dashes, [1, 0]])
+    dash = alt.StrokeDash("model:N", title=None, scale=scale, legend=legend)
     line = (
         alt.Chart(lines, description=title)
         .mark_line(strokeWidth=1.6)
@@ -529,8 +454,7 @@ def response(
         layers.append(base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q"))
     layers.append(base.mark_point(filled=True, size=36, opacity=1).encode(
         y=alt.Y("mean:Q"), tooltip=["x:Q", "mean:Q", "low:Q", "high:Q"]))  # fmt: skip
-    layered = alt.layer(*layers).properties(width=width, height=height, description=title)
-    return cast(alt.LayerChart, layered)
+    return layered(layers, title, width, height)
 
 
 def _around(columns: Sequence[pl.Series]) -> tuple[float, float]:
@@ -551,15 +475,10 @@ def _decades(domain: tuple[float, float], number: str) -> alt.Axis:
 
 
 def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
-    """Thin a time series out to at most `points` rows per line.
+    """Thin a time series out to at most `points` rows per line; the column `key` names the lines.
 
-    Args:
-        frame: Columns `t_s`, `key` and `column`.
-        key: Column that names the lines.
-        column: Column of values.
-        points: Most rows per line.
-        keep: "mean" averages neighbours, which is right for a rate; "extremes" keeps the
-            smallest and the largest of each group of neighbours, so that no peak disappears.
+    To keep the mean averages neighbours, which is right for a rate; to keep extremes takes the
+    smallest and the largest of each group of neighbours, so that no peak disappears.
     """
     wanted = frame.select("t_s", key, column).drop_nulls(column)
     longest = int(wanted.group_by(key).len()["len"].max() or 0)  # type: ignore[arg-type]

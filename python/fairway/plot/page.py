@@ -205,13 +205,8 @@ def render(
 ) -> str:
     """The whole page as one HTML document.
 
-    Args:
-        title: The heading.
-        lead: A paragraph under it.
-        sections: What follows.
-        question: What was asked, in one sentence; stands before the lead.
-        contents: Whether to list the sections first; if there are many, in a fold.
-        note: What that fold under the lead is called, and its text.
+    The question stands before the lead. `contents` lists the sections first, in a fold if there
+    are many. `note` is the heading and the text of a fold under the lead.
     """
     specs = [figure.spec for section in sections for figure in section.figures]
     style = filled("report.css") + "".join(

@@ -13,7 +13,6 @@ from fairway.stats.families import holm
 from fairway.stats.means import (
     Difference,
     Estimate,
-    mean_and_deviation,
     mean_interval,
     paired_difference,
     paired_ratio,
@@ -21,6 +20,7 @@ from fairway.stats.means import (
     welch_interval,
 )
 from fairway.stats.resampled import statistic_interval
+from fairway.stats.samples import mean_and_deviation
 from fairway.stats.stopping import Stopping
 from fairway.stats.warm_up import WarmUp, mser, mser5
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairway.stats.samples import checked_confidence, moments, paired
+from fairway.stats.samples import checked_confidence, mean_and_deviation, paired
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def mean_effect(values: Sequence[float]) -> Effect:
     Raises:
         ValueError: Without values, or with one that is not finite.
     """
-    mean, deviation = moments(values)
+    mean, deviation = mean_and_deviation(values)
     count = len(values)
     if not deviation:
         return Effect(mean, None, None, deviation, count)
@@ -122,7 +122,8 @@ def welch_effect(first: Sequence[float], second: Sequence[float]) -> Effect:
     Raises:
         ValueError: If a sample is empty or not finite.
     """
-    (one, deviation), (other, other_deviation) = moments(first), moments(second)
+    one, deviation = mean_and_deviation(first)
+    other, other_deviation = mean_and_deviation(second)
     count = min(len(first), len(second))
     if deviation is None or other_deviation is None or deviation == other_deviation == 0:
         return Effect(one - other, None, None, None, count)

@@ -14,7 +14,7 @@ from fairway.stats.effect import (
     welch_effect,
     welch_error,
 )
-from fairway.stats.samples import checked_confidence, moments
+from fairway.stats.samples import checked_confidence
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,6 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Estimate
     checked_confidence(confidence)
     effect = mean_effect(values)
     return Estimate(effect.mean, *_ends(effect, confidence), len(values))
-
-
-def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and sample standard deviation (n − 1), which one value alone does not have.
-
-    Values that are all the same have exactly that mean and no deviation, whatever rounding does.
-
-    Raises:
-        ValueError: Without values, or with one that is not finite.
-    """
-    return moments(values)
 
 
 def paired_difference(

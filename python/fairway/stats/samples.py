@@ -31,7 +31,7 @@ def checked_confidence(confidence: float) -> None:
         raise ValueError(f"confidence {confidence}: expected a number between 0 and 1")
 
 
-def moments(values: Sequence[float]) -> tuple[float, float | None]:
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
     """Mean and sample standard deviation (n − 1), which one value alone does not have.
 
     Values that are all the same have exactly that mean and no deviation, whatever rounding does.

@@ -18,9 +18,9 @@ from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.page import Link, Section, Table, render
 from fairway.study.claim_sections import Place, measured
 from fairway.study.claims import Verdict
-from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_row
+from fairway.study.data import PartResult, ReproductionData, cell_columns, label_count
 from fairway.study.files import keys
-from fairway.study.runs import cell_names, run_link
+from fairway.study.runs import linked_rows
 
 #: The papers that Fairway's studies began with, by the year of each.
 PAPERS = ("gelle2008", "alrshah2009", "prukpaiboon2012", "siddiqui2012", "khader2020")
@@ -35,13 +35,11 @@ _LEAD = (
 
 @dataclass(frozen=True)
 class Cost:
-    """What something took.
+    """The runs of studies, and the time that they took.
 
     Attributes:
-        runs: Runs behind it.
-        cpu_s: Processor time of this process and those that it started, in seconds: for what was
-            not there already.
-        wall_s: Time that went by, in seconds.
+        cpu_s: Processor time of this process and those that it started, for runs that were not
+            there already.
     """
 
     runs: int
@@ -49,11 +47,8 @@ class Cost:
     wall_s: float
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.runs + other.runs,
-            self.cpu_s + other.cpu_s,
-            self.wall_s + other.wall_s,
-        )
+        cpu_s, wall_s = self.cpu_s + other.cpu_s, self.wall_s + other.wall_s
+        return Cost(self.runs + other.runs, cpu_s, wall_s)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -62,13 +57,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class All:
-    """Several studies run again.
-
-    Attributes:
-        results: Key -> what came of that study.
-        costs: Key -> what it took.
-        directory: Where everything is kept, each study in a directory of its key.
-    """
+    """Several studies run again, by key, each in a directory of its key."""
 
     results: Mapping[str, ReproductionData]
     costs: Mapping[str, Cost]
@@ -117,12 +106,7 @@ def reproduce_each(
 ) -> All:
     """Run studies one after the other, or finish what was stopped, and write the index.
 
-    Args:
-        chosen: Keys of the studies, or their directories.
-        out: Directory for everything; `runs/all` if not given.
-        reproduce: Runs a study into a directory.
-        quick: Whether it runs shortened forms.
-        quiet: Whether to show no progress.
+    `chosen` are keys of studies, or their directories; `reproduce` runs one into a directory.
 
     Raises:
         InputError: If the directory holds something else.
@@ -167,12 +151,7 @@ def index(result: All) -> str:
 
 
 def study_table(result: All, *, links: bool = False) -> Table:
-    """One line per study: its verdicts, its cells, and what it took.
-
-    Args:
-        result: The studies.
-        links: Whether a study's name leads to its report.
-    """
+    """One line per study: its verdicts, its cells, and its cost; with its question and `links`."""
     rows = []
     for key, one in result.results.items():
         found, cost = by_verdict(one), result.costs[key]
@@ -243,19 +222,13 @@ def _claim_table(key: str, result: ReproductionData) -> Table:
 
 def _published_table(key: str, part: str, result: PartResult) -> Table:
     """Every cell that has a published number or another beside it; measured leads to its runs."""
-    study, names = result.part, cell_names(result)
     runs = f"{key}/report.html#{Place(result.directory, (), part).anchor('runs')}"
     shown = [
         cell
         for cell in result.cells
-        if cell.published is not None
-        or any(v is not None for v in (cell.references or {}).values())
+        if any(v is not None for v in (cell.published, *(cell.references or {}).values()))
     ]
-    rows = [cell_row(study, cell) for cell in shown]
-    measured = cell_columns(study).index("measured")
-    for row, cell in zip(rows, shown, strict=True):
-        row[measured] = run_link(row[measured], cell, names, table=runs)
-    labels = len(study.axes) + (len(study.compared) > 1)
+    rows, labels = linked_rows(result, shown, runs), label_count(result.part)
     caption = text.count(len(rows), "published number")
     name = "-".join(filter(None, (key, part, "cells")))
-    return Table(caption, cell_columns(study), rows, labels, id=name, facets=range(labels))
+    return Table(caption, cell_columns(result.part), rows, labels, id=name, facets=range(labels))

@@ -72,7 +72,7 @@ def measured(finding: Finding) -> str:
     Empty if nothing was measured.
     """
     if not finding.by_value:
-        return finding.shown
+        return finding.number.text
     counts = _counts(finding)
     if len(counts) == 1:
         return f"at each of {text.count(len(finding.by_value), 'value')}"

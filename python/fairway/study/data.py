@@ -198,6 +198,11 @@ def cell_columns(part: Part) -> list[str]:
     return [*axes, *metric, "published", "measured", *interval, "difference", *references]
 
 
+def label_count(part: Part) -> int:
+    """How many of those columns are text."""
+    return len(part.axes) + (len(part.compared) > 1)
+
+
 def _interval(cell: Cell, show: Callable[[float], str]) -> str:
     """The interval of a cell, its ends as `show` writes them, but for thousands."""
     if cell.ci_low is None or cell.ci_high is None:

@@ -52,12 +52,17 @@ def _heat_maps(result: PartResult, figure: Mapping[str, Any]) -> Section:
 
     def chart(name: str, title: str, value: str, limit: float | None) -> Figure:
         title = name + (title[0].lower() + title[1:] if name else title)
-        frame = _matrix(panels[name], figure["x"], figure["y"])
+        values = ("published", "measured", "difference")
+        rows = [
+            {axis: str(cell.point[figure[axis]]) for axis in "xy"}
+            | {value: getattr(cell, value) for value in values}
+            for cell in panels[name]
+        ]
         compared = [number for cell in panels[name] for number in (cell.published, cell.measured)]
         known = [number for number in compared if number is not None]
         is_compared = value != "difference" and known
         drawn = heat_map(
-            frame,
+            _frame(rows, ["x", "y"], values),
             x="x",
             y="y",
             value=value,
@@ -82,22 +87,6 @@ def _heat_maps(result: PartResult, figure: Mapping[str, Any]) -> Section:
         )
     ]
     return Section(f"{figure['metric'].capitalize()} as a matrix", figures=charts, grid=330)
-
-
-def _matrix(cells: list[Cell], x: str, y: str) -> pl.DataFrame:
-    rows = [
-        {
-            "x": str(cell.point[x]),
-            "y": str(cell.point[y]),
-            "published": cell.published,
-            "measured": cell.measured,
-            "difference": cell.difference,
-        }
-        for cell in cells
-    ]
-    numbers = ("published", "measured", "difference")
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(numbers, pl.Float64),
-                        infer_schema_length=None)  # fmt: skip
 
 
 def _over_axis(result: PartResult, figure: Mapping[str, Any]) -> Section:
@@ -181,11 +170,9 @@ def _frame(
     rows: list[dict[str, Any]], names: Sequence[str], numbers: Sequence[str]
 ) -> pl.DataFrame:
     """Rows as a table that has its columns even if there are none."""
+    kinds: dict[str, Any] = dict.fromkeys(numbers, pl.Float64)
     if not rows:
-        return pl.DataFrame(
-            schema=dict.fromkeys(names, pl.String) | dict.fromkeys(numbers, pl.Float64)
-        )
-    kinds = dict.fromkeys(numbers, pl.Float64)
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.String) | kinds)
     return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
 
@@ -215,19 +202,10 @@ def response_charts(
             for model, number in {compared: cell.published, **(cell.references or {})}.items()
             if number is not None
         ]
-        measured = [
-            {
-                "x": float(cell.point[axis]),
-                "mean": cell.measured,
-                "low": cell.ci_low,
-                "high": cell.ci_high,
-            }
-            for cell in chosen
-        ]
-        kinds = dict.fromkeys(("x", "mean", "low", "high"), pl.Float64)
+        measured = [{"x": float(cell.point[axis]), **dot_values(cell)} for cell in chosen]
         charts[name] = response(
             _scaled(pl.DataFrame(models), factor),
-            _scaled(pl.DataFrame(measured, schema=kinds), factor),
+            _scaled(_frame(measured, [], ("x", *_SHOWN)), factor),
             x_title=study.name(axis),
             y_title=name_of_metric,
             title=f"{name_of_metric} of {name} against {study.name(axis)}",
@@ -238,44 +216,36 @@ def response_charts(
 
 
 def _response(result: PartResult, figure: Mapping[str, Any]) -> Section:
-    charts = response_charts(result, figure, width=FILL)
     name, _ = shown_as(result.part.name(figure["metric"]))
-    axis = result.part.name(figure["axis"])
-    return Section(
-        f"{text.capital(name)} over {axis}",
-        "Lines are models, points are measurements with their 95 % intervals; the same axes in "
-        "every chart.",
-        figures=[
-            Figure(title, chart, data=_csv_of_panel(result, figure, title))
-            for title, chart in charts.items()
-        ],
-        grid=330,
-    )
-
-
-def _csv_of_panel(result: PartResult, figure: Mapping[str, Any], name: str) -> str:
-    """The cells of one chart, for a figure with a chart for each value of an axis."""
-    metric, panel = figure.get("metric"), figure["panel"]
-    return cells_csv(
-        result.part,
-        [c for c in result.cells if metric in (None, c.metric) and str(c.point[panel]) == name],
-    )
+    lead = "Lines are models, points are measurements with their 95 % intervals"
+    charts = response_charts(result, figure, width=FILL)
+    return _panels(result, figure, text.capital(name), lead, charts)
 
 
 def _ratio(result: PartResult, figure: Mapping[str, Any]) -> Section:
-    study = result.part
+    lead = "Points are measurements with their 95 % intervals, filled where a claim speaks of them"
+    if "reference" in figure:
+        lead += f"; dashed lines: {figure['reference']}"
     charts = ratio_charts(result, figure, width=FILL)
-    return Section(
-        f"Measured over expected, over {study.name(figure['axis'])}",
-        "Points are measurements with their 95 % intervals, filled where a claim speaks of them"
-        + (f"; dashed lines: {figure['reference']}" if "reference" in figure else "")
-        + "; the same axes in every chart.",
-        figures=[
-            Figure(title, chart, data=_csv_of_panel(result, figure, title))
-            for title, chart in charts.items()
-        ],
-        grid=330,
-    )
+    return _panels(result, figure, "Measured over expected,", lead, charts)
+
+
+def _panels(
+    result: PartResult,
+    figure: Mapping[str, Any],
+    what: str,
+    lead: str,
+    charts: Mapping[str, AnyChart],
+) -> Section:
+    """Charts with the same axes, one for each value of the panel, and the cells of each."""
+    metric, panel = figure.get("metric"), figure["panel"]
+    of_metric = [cell for cell in result.cells if metric in (None, cell.metric)]
+    figures = []
+    for name, chart in charts.items():
+        cells = [cell for cell in of_metric if str(cell.point[panel]) == name]
+        figures.append(Figure(name, chart, data=cells_csv(result.part, cells)))
+    title = f"{what} over {result.part.name(figure['axis'])}"
+    return Section(title, f"{lead}; the same axes in every chart.", figures=figures, grid=330)
 
 
 def _dots(result: PartResult, figure: Mapping[str, Any]) -> Section:
@@ -289,26 +259,23 @@ def _dots(result: PartResult, figure: Mapping[str, Any]) -> Section:
         if cell.metric in metrics and point_is_at(cell.point, figure.get("at", {}))
         and cell.measured is not None
     ]  # fmt: skip
-    frame = pl.DataFrame(
-        [
-            {
-                "panel": text.label(cell.point[panel]),
-                "y": text.label(cell.point[axis]),
-                "series": shown_as(study.name(cell.metric))[0],
-                **dot_values(cell, excess=excess),
-            }
-            for cell in cells
-        ],
-        schema_overrides=dict.fromkeys(("mean", "low", "high", "published"), pl.Float64),
-        infer_schema_length=None,
-    )
+    rows = [
+        {
+            "panel": text.label(cell.point[panel]),
+            "y": text.label(cell.point[axis]),
+            "series": shown_as(study.name(cell.metric))[0],
+            **dot_values(cell, excess=excess),
+        }
+        for cell in cells
+    ]
+    frame = _frame(rows, ["panel", "y", "series"], _SHOWN)
     shown = [shown_as(study.name(metric)) for metric in metrics]
     names = ", ".join(name for name, _ in shown)
     if len({factor for _, factor in shown}) == 1:  # of one unit
         frame = _scaled(frame.rename({"y": "row"}), shown[0][1]).rename({"row": "y"})
     if frame.is_empty():
         return Section(text.capital(names), "No cell has a value.")
-    numbers = pl.concat([frame[name] for name in ("mean", "low", "high", "published")]).drop_nulls()
+    numbers = pl.concat([frame[name] for name in _SHOWN]).drop_nulls()
     if log:
         numbers = numbers.filter(numbers > 0)
     least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
@@ -343,7 +310,11 @@ def _dots(result: PartResult, figure: Mapping[str, Any]) -> Section:
     return Section(figure["title"], lead, figures=charts, grid=330)
 
 
-def dot_values(cell: Cell, *, excess: bool) -> dict[str, float | None]:
+#: Columns of a chart of measurements.
+_SHOWN = ("mean", "low", "high", "published")
+
+
+def dot_values(cell: Cell, *, excess: bool = False) -> dict[str, float | None]:
     """What a dot shows: the measurement and what it is held against, or the one less the other."""
     zero = (cell.published or 0.0) if excess else 0.0
     values = {"mean": cell.measured, "low": cell.ci_low, "high": cell.ci_high}

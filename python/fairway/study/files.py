@@ -36,18 +36,8 @@ OVER_TIME = ("goodput", "cwnd", "ssthresh", "srtt")
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "": (
         {"title", "source", "experiment"},
-        {
-            "question",
-            "summary",
-            "backend",
-            "repetitions",
-            "axes",
-            "scenarios",
-            "names",
-            "set",
-            "quick",
-        }
-        | {"points", "compare", "reference", "figure"},
+        {"question", "summary", "backend", "repetitions", "axes", "scenarios", "names", "set",
+         "quick", "points", "compare", "reference", "figure"},
     ),
     "divided": ({"title", "source", "parts"}, {"question", "summary", "quick"}),
     "quick of a divided": ({"leave_out"}, set()),
@@ -71,7 +61,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "residuals": ({"kind", "metric", "title", "x", "panel"}, {"color", "log"}),
     "response": ({"kind", "metric", "axis", "panel"}, set()),
     "small_multiples": ({"kind", "quantity", "title"}, {"beside"}),
-}
+}  # fmt: skip
 
 
 def library() -> Path:
@@ -134,8 +124,7 @@ def _part(directory: Path) -> Part:
     if quick is not None:
         check_keys(quick, "quick", f"{path}: quick")
     for index, figure in enumerate(raw.get("figure", [])):
-        where = f"{path}: figure.{index}"
-        _check_figure(figure, where)
+        _check_figure(figure, f"{path}: figure.{index}")
     if raw.get("backend", "sim") not in BACKENDS:
         raise InputError(f"{path}: backend: {raw['backend']!r}; expected {' or '.join(BACKENDS)}")
     scenarios = raw.get("scenarios", {})
@@ -251,14 +240,7 @@ def check_keys(table: Any, kind: str, where: str) -> None:
 
 
 def inside(directory: Path, name: str, where: str, top: Path) -> Path:
-    """A file of the study; a study does not reach outside its directory.
-
-    Args:
-        directory: Where the name starts from.
-        name: As it is written.
-        where: What it is called in messages.
-        top: The study's directory: that of the whole for one of its parts.
-    """
+    """A file of the study; a study does not reach outside `top`, the directory of the whole."""
     path = (directory / str(name)).resolve()
     if not path.is_relative_to(top.resolve()):
         raise InputError(f"{where}: {name} is outside the study's directory; copy the file into it")

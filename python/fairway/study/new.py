@@ -27,13 +27,7 @@ _MOST_POINTS = 10_000
 
 @dataclass(frozen=True)
 class Axis:
-    """What varies.
-
-    Attributes:
-        path: In the experiment.
-        values: At least two.
-        column: What people call it, and its column in the table of published numbers.
-    """
+    """What varies; `column` is its name for people and in the table of published numbers."""
 
     path: str
     values: list[Any]
@@ -47,17 +41,10 @@ def new_study(
     axes: Sequence[str] = (),
     metrics: Sequence[str] = (),
 ) -> list[Path]:
-    """Write a study that runs as it stands.
+    """Write a study that runs as it stands, and return its files.
 
-    Args:
-        directory: Where; its last part is the key.
-        experiment: An experiment file to begin with; the axes of its sweep are the study's if none
-            are given.
-        axes: What varies, as `path=value,value`.
-        metrics: What is measured; `jain_index` if none is given.
-
-    Returns:
-        The files.
+    The last part of the directory is the key. The axes, as `path=value,value`, are those of the
+    sweep in the experiment file if none are given. The metric is `jain_index` if none is given.
 
     Raises:
         InputError: If the directory is there already, or something given cannot be used.

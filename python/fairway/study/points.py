@@ -35,16 +35,10 @@ class Points:
 
 
 def read_points(path: Path, match: Mapping[str, str], axes: Sequence[str], where: str) -> Points:
-    """Read a table of points.
-
-    Args:
-        path: The CSV file.
-        match: Axis -> column.
-        axes: The axes of the study.
-        where: What it is called in messages.
+    """Read a table of points; messages call it `where`.
 
     Raises:
-        InputError: If a column lacks, or an axis, or two lines are of one point.
+        InputError: If a column or an axis is missing, or two lines are of one point.
     """
     rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
     found = list(rows[0]) if rows else []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any
 
 import altair as alt
 import polars as pl
 
 from fairway.ground import text
-from fairway.plot.figures import SHAPES, AnyChart, inline
+from fairway.plot.figures import SHAPES, AnyChart, Width, inline, layered
 from fairway.study.claims import Cell, point_is_at
 from fairway.study.data import PartResult
 
@@ -27,23 +27,20 @@ _KINDS = {"x": pl.Float64, "group": pl.String, "ratio": pl.Float64, "low": pl.Fl
 def ratio_charts(result: PartResult, figure: Mapping[str, Any], **size: Any) -> dict[str, AnyChart]:
     """Measured over expected along one axis, a chart for each value of another.
 
-    Args:
-        result: The study.
-        figure: Its table of `study.toml`.
-        size: `width` and `height` of a chart.
+    `figure` is its table of `study.toml`; `size` is `width` and `height` of a chart.
     """
     study, axis, panel, group = result.part, figure["axis"], figure["panel"], figure["group"]
     cells = [cell for cell in result.cells if cell.measured is not None and cell.published]
     groups = list(dict.fromkeys(text.label(cell.point[group]) for cell in cells))
     panels: dict[str, list[dict[str, Any]]] = {}
     for cell in cells:
+        own = text.label(cell.point[group])
         row = {
-            "x": _beside(float(cell.point[axis]), groups.index(text.label(cell.point[group])),
-                         len(groups)),
-            "group": text.label(cell.point[group]),
+            "x": _beside(float(cell.point[axis]), groups.index(own), len(groups)),
+            "group": own,
             **_ratios(cell, figure.get("reference")),
             "inside": _is_claimed(result, cell),
-        }  # fmt: skip
+        }
         panels.setdefault(str(cell.point[panel]), []).append(row)
     rows = [row for found in panels.values() for row in found]
     if not rows:
@@ -106,22 +103,13 @@ def ratios(
     x_domain: tuple[float, float],
     domain: tuple[float, float],
     within: float | None = None,
-    width: int | Literal["container"] = 300,
+    width: Width = 300,
     height: int = 200,
 ) -> alt.LayerChart:
     """Ratios as points with intervals, filled where a claim speaks of them, on logarithmic axes.
 
-    Args:
-        rows: Columns `x`, `group`, `ratio`, `low`, `high`, `reference` (a line), `inside`.
-        groups: The groups in order, each with a colour and a shape of its own.
-        x_title: Title of the horizontal axis.
-        group_title: What the groups are.
-        title: What it shows, for the accessible name.
-        x_domain: Ends of the horizontal axis.
-        domain: Ends of the vertical axis; what is beyond stands at its end.
-        within: Half the width of a band around 1, as a share.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
+    `rows` are as `_KINDS`; the reference is a line. What is beyond `domain` stands at its end, and
+    `within` is half the width of a band around 1, as a share.
     """
     numbers = ("x", "ratio", "low", "high", "reference")
     data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
@@ -179,5 +167,4 @@ def ratios(
             size=44 if filled else 28, opacity=1, strokeWidth=1.2,
         )  # fmt: skip
         layers.append(mark.encode(x=x, y=y, color=color, shape=shape, tooltip=tips))
-    layered = alt.layer(*layers).properties(width=width, height=height, description=title)
-    return cast(alt.LayerChart, layered)
+    return layered(layers, title, width, height)

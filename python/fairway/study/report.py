@@ -17,9 +17,9 @@ from fairway.plot.page import Section, Table, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
 from fairway.study.claims import MEANING, Finding, Verdict
-from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_row
+from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_row, label_count
 from fairway.study.figures import figure_section
-from fairway.study.runs import cell_names, run_link, run_table
+from fairway.study.runs import linked_rows, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
 
 _WHY = (
@@ -91,54 +91,38 @@ def part_table(result: ReproductionData) -> Table:
 
 
 def body_sections(result: PartResult, on: Place) -> Iterator[Section]:
-    """Cells, figures, runs and the experiment.
-
-    Args:
-        result: The study.
-        on: Where it stands on the page.
-    """
+    """Cells, figures, runs and the experiment."""
     own = result.part
     first = result.sweep.outcomes[0].point.experiment
     until = result.sweep.until
     repeated = sentence(until, result.sweep.stops) if until else ""
-    names = cell_names(result)
     yield Section(
         "Published beside measured",
         " ".join([own.summary, window_sentence(first), repeated]).strip(),
         warnings=result.sweep.warnings if until else remark_on_alike(result.sweep.outcomes),
-        tables=[difference_table(result), cell_table(result, on, names)],
+        tables=[difference_table(result), cell_table(result, on)],
         id=on.anchor("beside"),
     )
     for figure in own.figures:
         yield figure_section(result, figure)
-    runs = run_table(result, names, anchor=on.anchor("runs"), root=on.root)
+    runs = run_table(result, anchor=on.anchor("runs"), root=on.root)
     yield Section("Runs", _RUNS, tables=[runs], id=on.anchor("every-run"))
     yield experiment_section(first, "Experiment of the first point")
 
 
-def cell_table(
-    result: PartResult, on: Place | None = None, names: dict[str, str] | None = None
-) -> Table:
-    """Published beside measured.
-
-    Args:
-        result: The study.
-        on: Where it stands on a page; without links and claims if on none.
-        names: What links call the point of each cell.
-    """
-    own = result.part
+def cell_table(result: PartResult, on: Place | None = None) -> Table:
+    """Published beside measured; on a page with links to the runs and with claims."""
+    own, labels = result.part, label_count(result.part)
     columns = cell_columns(own)
-    rows = [cell_row(own, cell) for cell in result.cells]
-    labels = len(own.axes) + (len(own.compared) > 1)
     name = own.name(own.compared[0].metric) if len(own.compared) == 1 else "every metric"
-    caption = f"{text.capital(name)}, {text.count(len(rows), 'cell')}"
-    if on is None or names is None:
-        return Table(caption, columns, rows, labels)
-    measured = columns.index("measured")
-    tags = []
-    for row, cell in zip(rows, result.cells, strict=True):
-        row[measured] = run_link(row[measured], cell, names, table="#" + on.anchor("runs"))
-        tags.append([claim.id for claim in on.claims if speaks_of(claim, cell, on.part)])
+    caption = f"{text.capital(name)}, {text.count(len(result.cells), 'cell')}"
+    if on is None:
+        return Table(caption, columns, [cell_row(own, cell) for cell in result.cells], labels)
+    rows = linked_rows(result, result.cells, "#" + on.anchor("runs"))
+    tags = [
+        [claim.id for claim in on.claims if speaks_of(claim, cell, on.part)]
+        for cell in result.cells
+    ]
     return Table(
         caption,
         columns,
@@ -151,12 +135,7 @@ def cell_table(
 
 
 def difference_table(result: PartResult, part: str = "") -> Table:
-    """How far measured is from published: one line per metric that has published numbers.
-
-    Args:
-        result: The study.
-        part: The part of a study that it is; empty if it is all of it.
-    """
+    """How far measured is from published: one line per metric that has published numbers."""
     rows = []
     metrics = dict.fromkeys(cell.metric for cell in result.cells)
     known = dict.fromkeys(cell.metric for cell in result.cells if cell.difference is not None)

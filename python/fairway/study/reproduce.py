@@ -6,6 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
@@ -53,15 +54,8 @@ def reproduce_study(
 ) -> Reproduction:
     """Run a study, or finish a run that was stopped, and write its report.
 
-    Args:
-        study: The study.
-        out: Directory for everything; `runs/<key>` if not given.
-        only: The parts to run; all if none is named.
-        quick: Whether to run its shortened form: of each named part its own, and the whole of one
-            that has none.
-        threads: Runs at the same time.
-        dask: Address of a Dask scheduler whose workers do the runs, or "local".
-        quiet: Whether to show no progress.
+    `only` names the parts to run; all if it is empty. The quick form of a divided study takes that
+    of each part, and the whole of a part that has none.
 
     Raises:
         InputError: If there is no such part, no shortened form, or nothing is left to run.
@@ -74,19 +68,14 @@ def reproduce_study(
     if study.is_divided:
         store.check_writable(directory, "study of parts")
     store.refuse_another(directory, source)
+    shared: dict[str, Any] = {"threads": threads, "dask": dask, "quiet": quiet}
     if not study.is_divided:
-        part = _run(study, directory, source, quick=quick, threads=threads, dask=dask, quiet=quiet)
-        parts = {"": part}
+        parts = {"": _run(study, directory, source, quick=quick, **shared)}
     else:
         store.mark(directory, "study of parts", source)
         parts = {
             name: reproduce_study(
-                Study.of(part),
-                directory / name,
-                quick=quick and part.quick is not None,
-                threads=threads,
-                dask=dask,
-                quiet=quiet,
+                Study.of(part), directory / name, quick=quick and part.quick is not None, **shared
             ).parts[""]
             for name, part in study.parts.items()
             if name not in skipped
@@ -139,10 +128,7 @@ def findings(
 ) -> tuple[Finding, ...]:
     """The verdict of each claim, from the cells of all parts that were run.
 
-    Args:
-        study: The study.
-        cells: What was measured.
-        skipped: Name of a part -> why it was not run.
+    `skipped` says why each of the other parts was not run.
     """
     expected = cells_of({name: expected_cells(part) for name, part in study.parts.items()})
     found = judge_all(study.claims, cells, expected, skipped)

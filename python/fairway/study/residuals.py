@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any
 
 import altair as alt
 import polars as pl
 
 from fairway.ground import text
-from fairway.plot.figures import group_encoding, inline
+from fairway.plot.figures import Width, group_encoding, inline, layered
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.cells import Column
 from fairway.study.claims import Cell
@@ -108,22 +108,14 @@ def residuals(
     title: str,
     domain: tuple[float, float],
     limit: float,
-    log: bool = False,
-    width: int | Literal["container"] = 300,
+    log: bool,
+    width: Width = 300,
     height: int = 200,
 ) -> alt.LayerChart:
-    """Points around a line at zero.
+    """Points around a line at zero, up to ± `limit` in percent.
 
-    Args:
-        rows: Columns `cell` (what the point is), `x`, `residual` in percent and `series`.
-        series: All series of the figure, so that colours are the same in its charts.
-        x_title: What the horizontal axis is.
-        title: What it shows, for those who cannot see it.
-        domain: Ends of the horizontal axis.
-        limit: End of the vertical axis in percent, up and down.
-        log: Whether the horizontal axis is logarithmic.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
+    `rows` has columns `cell` (what the point is), `x`, `residual` in percent and `series`; `series`
+    lists those of the whole figure, so that colours are the same in its charts.
     """
     data = rows.with_columns(pl.col("x", "residual").round_sig_figs(4))
     base = alt.Chart(inline(data, x="number", residual="number"), description=title)
@@ -145,5 +137,4 @@ def residuals(
         tooltip=["cell:N", "series:N", "x:Q", "residual:Q"],
     )
     zero = alt.Chart(alt.InlineData(values=[{"y": 0}])).mark_rule(color="#666").encode(y="y:Q")
-    layered = alt.layer(zero, points).properties(width=width, height=height, description=title)
-    return cast(alt.LayerChart, layered)
+    return layered([zero, points], title, width, height)

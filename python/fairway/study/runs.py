@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -12,7 +12,7 @@ from fairway.ground import store, text
 from fairway.plot.page import Link, Table
 from fairway.study.cells import averaged
 from fairway.study.claims import Cell
-from fairway.study.data import PartResult
+from fairway.study.data import PartResult, cell_columns, cell_row
 from fairway.sweep.outcome import Outcome
 
 #: The experiment of a run, beside its results.
@@ -32,12 +32,7 @@ def write_experiments(result: PartResult) -> None:
 
 
 def command(outcome: Outcome, place: str) -> str:
-    """What repeats a run, given in the directory of the report.
-
-    Args:
-        outcome: The run.
-        place: Its directory, seen from there.
-    """
+    """The command that repeats a run; `place` is its directory, seen from that of the report."""
     backend = outcome.summary["backend"]
     answers = "" if backend == "sim" else f" --backend {backend}"
     # A congestion control of the user's own is looked for beside the experiment, then in this path.
@@ -47,16 +42,12 @@ def command(outcome: Outcome, place: str) -> str:
     return f"{path}fairway run {place}/{EXPERIMENT}{answers}"
 
 
-def run_table(result: PartResult, names: Mapping[str, str], *, anchor: str, root: Path) -> Table:
-    """One line for each run: what was measured in it, its files and what repeats it.
+def run_table(result: PartResult, *, anchor: str, root: Path) -> Table:
+    """One line for each run: what was measured in it, its files and the command that repeats it.
 
-    Args:
-        result: The study.
-        names: Point of a cell, as `key` has it -> what links call it.
-        anchor: Of the table.
-        root: The directory of the report.
+    Paths are seen from `root`, the directory of the report.
     """
-    study = result.part
+    study, names = result.part, cell_names(result)
     metrics = [c.metric for c in study.compared if c.mean_over is None]
     means = list(dict.fromkeys(column.mean_over for column in study.compared))
     values = {
@@ -76,14 +67,11 @@ def run_table(result: PartResult, names: Mapping[str, str], *, anchor: str, root
                 str(outcome.summary["seed"]),
                 *(text.exact(values.get((key(axes), m, repetition)), 6) for m in metrics),
                 Link("summary.json", quote(f"{place}/summary.json"), label=f"summary of {place}"),
-                Link(
-                    "manifest.json",
-                    quote(f"{place}/{store.MANIFEST}"),
-                    label=f"manifest of {place}",
-                ),
+                Link("manifest.json", quote(f"{place}/{store.MANIFEST}"),
+                     label=f"manifest of {place}"),
                 Link(command(outcome, place), quote(f"{place}/{EXPERIMENT}")),
             ]
-        )
+        )  # fmt: skip
         own = [key(averaged(axes, mean)) for mean in means]
         picks.append([names[name] for name in own if name in names])
     headings = [study.name(axis) for axis in study.axes]
@@ -101,12 +89,16 @@ def run_table(result: PartResult, names: Mapping[str, str], *, anchor: str, root
     )
 
 
-def run_link(shown: str, cell: Cell, names: Mapping[str, str], *, table: str) -> str:
-    """A measured number that leads to the runs it is of, in the table at that address."""
-    if not cell.values:
-        return shown
-    query = urlencode({"pick": names[key(cell.point)]})
-    return Link(shown, table, rows=query, label=f"{shown}, its runs")
+def linked_rows(result: PartResult, cells: Sequence[Cell], table: str) -> list[list[str]]:
+    """Lines of the table of cells; what was measured leads to its runs in the table there."""
+    rows, names = [cell_row(result.part, cell) for cell in cells], cell_names(result)
+    measured = cell_columns(result.part).index("measured")
+    for row, cell in zip(rows, cells, strict=True):
+        if cell.values:
+            query = urlencode({"pick": names[key(cell.point)]})
+            shown = row[measured]
+            row[measured] = Link(shown, table, rows=query, label=f"{shown}, its runs")
+    return rows
 
 
 def cell_names(result: PartResult) -> dict[str, str]:

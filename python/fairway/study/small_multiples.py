@@ -22,10 +22,7 @@ _SMALL_POINTS = 250
 def small_multiples(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """One small chart per point, all with the same axes.
 
-    Args:
-        result: The study.
-        figure: An entry of its `study.toml`: `quantity`, `title`, and `beside`, values of some axes
-            whose runs stand in the charts of the others.
+    `beside` of the figure gives values of some axes whose runs stand in the charts of the others.
     """
     quantity, beside = QUANTITIES[figure["quantity"]], figure.get("beside", {})
     runs = [outcome for outcome in result.sweep.outcomes if outcome.point.repetition == 0]

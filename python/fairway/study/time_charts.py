@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from fairway.ground import text
 from fairway.metrics.phases import of_series
-from fairway.plot.figures import TimeChart, over_time
+from fairway.plot.figures import TimeChart, Width, over_time
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
@@ -69,18 +69,12 @@ def time_chart(
     *,
     begin_s: float = 0.0,
     end_s: float = float("inf"),
-    width: int | Literal["container"] = 640,
+    width: Width = 640,
     height: int = _HEIGHT,
 ) -> TimeChart | None:
     """Quantities of the first flow over time, as long as it lasts; none without any value.
 
-    Args:
-        outcome: The run.
-        together: Quantities with the same unit, the first drawn on top.
-        begin_s: Beginning of the time that is shown.
-        end_s: Its end.
-        width: In pixels, or as wide as its place on the page.
-        height: In pixels.
+    The quantities have the same unit; the first is drawn on top.
     """
     frame = _long(outcome, together, begin_s, end_s)
     if frame.is_empty():

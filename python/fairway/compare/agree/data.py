@@ -27,8 +27,6 @@ NOTE = (
     "Each verdict is of one metric by itself, and errs with a probability of up to 5 %: "
     "of twenty, one may be wrong."
 )
-#: Name of the mean windows over time among the metrics that the report can lack.
-_WINDOWS = "windows over time"
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,8 @@ class PointAgreement:
 
     def finding(self, name: str, owner: str) -> Finding | None:
         """The finding on a quantity, by its name, of a flow or link, by its id."""
-        for finding in self.findings:
-            if finding.quantity.name == name and finding.owner == owner:
-                return finding
-        return None
+        named = (f for f in self.findings if (f.quantity.name, f.owner) == (name, owner))
+        return next(named, None)
 
     def area(self, flow: str) -> Area | None:
         """The area between the mean windows of a flow."""
@@ -135,7 +131,8 @@ class PointAgreement:
                 continue
             judged = finding.judgement
             sample = judged.ours if side == self.side else judged.reference
-            if sample.spread is not None and sample.range > finding.quantity.tolerance.floor:
+            accepted = finding.quantity.tolerance
+            if sample.spread is not None and accepted and sample.range > accepted.floor:
                 found.append((sample.spread, finding))
         return max(found, key=lambda one: one[0], default=None)
 
@@ -189,37 +186,33 @@ class PointAgreement:
             if area:
                 areas.append(area)
             else:
-                self.missing.append(f"{_WINDOWS} of {flow}")
+                self.missing.append(f"windows over time of {flow}")
         return areas
 
 
+@dataclass(frozen=True, repr=False)
 class AgreementData:
     """An experiment on several backends.
 
     Attributes:
         sides: Names of the backends that are judged.
+        axes: Paths that the experiment varies.
         points: For each side, each point of the experiment.
-        tolerances: What differences are of no account: quantity -> tolerance.
+        tolerances: Quantity -> the negligible difference.
     """
 
-    def __init__(
-        self,
-        title: str,
-        sides: Sequence[str],
-        reference: str,
-        axes: Sequence[str],
-        points: Sequence[PointAgreement],
-        tolerances: Mapping[str, Tolerance],
-        version: str,
-    ) -> None:
-        self.title = title
-        self.sides = tuple(sides)
-        self.reference = reference
-        self.axes = tuple(axes)
-        self.seeds = points[0].seeds
-        self.points = tuple(points)
-        self.tolerances = dict(tolerances)
-        self.version = version
+    title: str
+    sides: tuple[str, ...]
+    reference: str
+    axes: tuple[str, ...]
+    points: tuple[PointAgreement, ...]
+    tolerances: Mapping[str, Tolerance]
+    version: str
+
+    @property
+    def seeds(self) -> int:
+        """Seeds on each side."""
+        return self.points[0].seeds
 
     @property
     def counts(self) -> dict[str, int]:

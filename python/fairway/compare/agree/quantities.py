@@ -15,72 +15,71 @@ from fairway.ground.result_schema import Tolerance
 from fairway.plot.columns import in_unit, shown_unit
 from fairway.stats import Difference, mean_and_deviation, welch_half_width, welch_interval
 
+Kind = Literal["flow", "link", "run"]
+
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column of a summary that is compared.
+    """A number that is compared.
 
     Attributes:
+        name: What options and JSON call it.
         of: What has it: each flow, each link or the whole run.
-        column: Where it stands in the summary.
+        column: Its column, whose name ends in the unit.
         words: What tables call it.
+        tolerance: The negligible difference if no other is asked for; none if it is only shown.
+        is_count: Whether it is understood without a unit.
     """
 
     name: str
-    of: Literal["flow", "link", "run"]
+    of: Kind
     column: str
-    words: str = ""
-
-    @property
-    def declared(self) -> result_schema.Column:
-        """The column as results have it."""
-        tables = {"flow": "flows", "link": "links", "run": "metrics"}
-        return result_schema.columns(tables[self.of])[self.column]
+    words: str
+    tolerance: Tolerance | None
+    is_count: bool = False
 
     @property
     def title(self) -> str:
-        """What tables call it, with the unit; counts are understood without one."""
-        unit = "" if self.declared.kind == "count" else shown_unit(self.column)[0]
-        return in_unit(self.words or self.name, unit)
+        """What tables call it, with the unit."""
+        return in_unit(self.words, "" if self.is_count else shown_unit(self.column)[0])
 
     @property
     def scale(self) -> float:
         """What values are multiplied by for that unit."""
         return shown_unit(self.column)[1]
 
-    @property
-    def tolerance(self) -> Tolerance:
-        """What difference is of no account if nothing else is asked for."""
-        assert self.declared.tolerance is not None
-        return self.declared.tolerance
+
+def declared(name: str, of: Kind, column: str, words: str = "") -> Quantity:
+    """A column of summaries, with the tolerance that results declare for it."""
+    tables = {"flow": "flows", "link": "links", "run": "metrics"}
+    found = result_schema.columns(tables[of])[column]
+    return Quantity(name, of, column, words or name, found.tolerance, found.kind == "count")
 
 
 QUANTITIES = (
-    Quantity("goodput", "flow", "goodput_bps"),
-    Quantity("cwnd", "flow", "mean_cwnd_segments"),
-    Quantity("srtt", "flow", "mean_srtt_s"),
-    Quantity("delay", "flow", "mean_one_way_delay_s"),
-    Quantity("retransmitted", "flow", "retransmitted_segments"),
-    Quantity("reductions", "flow", "window_reductions"),
-    Quantity("timeouts", "flow", "timeouts"),
-    Quantity("lost", "flow", "lost_segments"),
-    Quantity("utilisation", "link", "utilisation"),
-    Quantity("drops", "link", "drops"),
-    Quantity("backlog", "link", "mean_backlog_packets"),
-    Quantity("sojourn", "link", "p99_sojourn_s", "p99 sojourn"),
-    Quantity("jain", "run", "jain_index", "Jain index"),
+    declared("goodput", "flow", "goodput_bps"),
+    declared("cwnd", "flow", "mean_cwnd_segments"),
+    declared("srtt", "flow", "mean_srtt_s"),
+    declared("delay", "flow", "mean_one_way_delay_s"),
+    declared("retransmitted", "flow", "retransmitted_segments"),
+    declared("reductions", "flow", "window_reductions"),
+    declared("timeouts", "flow", "timeouts"),
+    declared("lost", "flow", "lost_segments"),
+    declared("utilisation", "link", "utilisation"),
+    declared("drops", "link", "drops"),
+    declared("backlog", "link", "mean_backlog_packets"),
+    declared("sojourn", "link", "p99_sojourn_s", "p99 sojourn"),
+    declared("jain", "run", "jain_index", "Jain index"),
 )
 
 #: The area between mean windows over time, over the area under the reference's.
 CURVES = "curves"
-#: Two sawteeth of the same shape, between W/2 and W, are up to a third of their area apart if one
-#: is half a period late: less than half of that has to be kept for the same course in time.
-_CURVES_TOLERANCE = Tolerance(0.15)
-
-#: What the tolerances are if nothing else is asked for.
+#: What the tolerances are if nothing else is asked for. Two sawteeth of the same shape, between W/2
+#: and W, are up to a third of their area apart if one is half a period late: the same course in
+#: time keeps less than half of that.
 DEFAULTS: Mapping[str, Tolerance] = {
-    **{quantity.name: quantity.tolerance for quantity in QUANTITIES},
-    CURVES: _CURVES_TOLERANCE,
+    **{one.name: one.tolerance for one in QUANTITIES if one.tolerance},
+    CURVES: Tolerance(0.15),
 }
 
 
@@ -118,18 +117,14 @@ def entries(summary: Mapping[str, Any]) -> Iterator[tuple[Quantity, str, float |
 
     Fairness is left out where there is one flow, which is always fair to itself.
     """
-    for flow in summary["flows"]:
-        yield from _of("flow", str(flow["id"]), flow)
-    for link in summary["links"]:
-        yield from _of("link", str(link["id"]), link)
+    owners = [("flow", str(flow["id"]), flow) for flow in summary["flows"]]
+    owners += [("link", str(link["id"]), link) for link in summary["links"]]
     if len(summary["flows"]) > 1:
-        yield from _of("run", "run", summary["metrics"])
-
-
-def _of(kind: str, owner: str, row: Mapping[str, Any]) -> Iterator[tuple[Quantity, str, Any]]:
-    for quantity in QUANTITIES:
-        if quantity.of == kind:
-            yield quantity, owner, row.get(quantity.column)
+        owners.append(("run", "run", summary["metrics"]))
+    for kind, owner, row in owners:
+        for quantity in QUANTITIES:
+            if quantity.of == kind:
+                yield quantity, owner, row.get(quantity.column)
 
 
 #: Two one-sided tests at 5 % each (Schuirmann 1987).

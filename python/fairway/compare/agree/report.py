@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import altair as alt
 import polars as pl
@@ -13,7 +13,7 @@ from fairway.compare.agree.curves import Curves
 from fairway.compare.agree.data import AgreementData, Finding, PointAgreement
 from fairway.compare.agree.tables import IN_LINES, different, point_tables, remarks, sweep_tables
 from fairway.ground import text
-from fairway.plot.figures import PALETTE, AnyChart, inline, thin
+from fairway.plot.figures import PALETTE, AnyChart, Width, inline, layered, thin
 from fairway.plot.page import FILL, Figure, Section, Table, render
 
 #: Okabe and Ito's green, vermilion, and grey.
@@ -28,13 +28,12 @@ def windows(
     point: PointAgreement,
     flow: str,
     *,
-    width: int | Literal["container"] = 640,
+    width: Width = 640,
     height: int = 240,
-    points: int = 800,
     small: bool = False,
 ) -> alt.LayerChart:
     """The mean window of both sides over time; behind them each seed's, unless it is small."""
-    both = point.curves[flow]
+    both, points = point.curves[flow], 250 if small else 800
     order = [point.reference, point.side]
     means = pl.concat(_line(both[side].mean, both[side], side, side, points) for side in order)
     color = alt.Color(
@@ -60,11 +59,8 @@ def windows(
         faint = alt.Chart(inline(each, t="number", v="number"))
         faint = faint.mark_line(strokeWidth=0.6, opacity=0.35, strokeJoin="round")
         layers.append(faint.encode(x=x, y=y, color=color, detail="line:N"))
-    tooltip = [
-        alt.Tooltip("side:N"),
-        alt.Tooltip("t:Q", title="Time (s)"),
-        alt.Tooltip("v:Q", title="cwnd"),
-    ]
+    tooltip = [alt.Tooltip("side:N"), alt.Tooltip("t:Q", title="Time (s)"),
+               alt.Tooltip("v:Q", title="cwnd")]  # fmt: skip
     # The reference is wider, so that it is seen on both sides where the two are the same.
     widths = alt.Scale(domain=order, range=[2.2, 1.0])
     stroke = alt.StrokeWidth("side:N", scale=widths, legend=None)
@@ -73,8 +69,7 @@ def windows(
         lines.encode(x=x, y=y, color=color, strokeWidth=stroke, order="t:Q", tooltip=tooltip)
     )
     told = f"Mean congestion window of {flow} over time on {' and '.join(order)}"
-    layered = alt.layer(*layers).properties(width=width, height=height, description=told)
-    return cast(alt.LayerChart, layered)
+    return layered(layers, told, width, height)
 
 
 def _line(values: Any, of: Curves, side: str, name: str, points: int) -> pl.DataFrame:
@@ -87,9 +82,7 @@ def _line(values: Any, of: Curves, side: str, name: str, points: int) -> pl.Data
     )
 
 
-def all_differences(
-    point: PointAgreement, *, width: int | Literal["container"] = 480
-) -> alt.LayerChart:
+def all_differences(point: PointAgreement, *, width: Width = 480) -> alt.LayerChart:
     """Every difference of a point in units of its tolerance."""
     rows = []
     for finding in point.findings:
@@ -105,7 +98,7 @@ def all_differences(
 
 
 def differences(
-    points: Sequence[PointAgreement], quantity: str, *, width: int | Literal["container"] = 220
+    points: Sequence[PointAgreement], quantity: str, *, width: Width = 220
 ) -> alt.LayerChart | None:
     """The relative difference of a quantity of each point's first flow, in per cent."""
     rows = []
@@ -135,11 +128,7 @@ def _differing(
 
 
 def _differences(
-    rows: Sequence[dict[str, Any]],
-    band: float,
-    far: float,
-    title: str,
-    width: int | Literal["container"],
+    rows: Sequence[dict[str, Any]], band: float, far: float, title: str, width: Width
 ) -> alt.LayerChart:
     kinds = dict.fromkeys(("value", "low", "high"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
@@ -163,10 +152,7 @@ def _differences(
         layers.append(base.mark_rule(strokeWidth=1.5).encode(**ends_of))
     marks = base.mark_point(filled=True, size=36, opacity=1)
     layers.append(marks.encode(x=x, tooltip=["label:N", "verdict:N", "value:Q", "low:Q", "high:Q"]))
-    layered = alt.layer(*layers).properties(
-        width=width, height=alt.Step(15), description=title
-    )  # fmt: skip
-    return cast(alt.LayerChart, layered)
+    return layered(layers, title, width, alt.Step(15))
 
 
 def paper_charts(result: AgreementData) -> dict[str, AnyChart]:
@@ -179,7 +165,7 @@ def paper_charts(result: AgreementData) -> dict[str, AnyChart]:
             charts[f"{name} differences"] = all_differences(points[0])
             continue
         panels = [
-            windows(point, flow, width=170, height=80, points=250, small=True).properties(
+            windows(point, flow, width=170, height=80, small=True).properties(
                 title=alt.Title(_panel_title(point, flow), fontSize=11, anchor="start")
             )
             for point in points
@@ -270,7 +256,7 @@ def _small(points: list[PointAgreement]) -> list[Figure]:
     return [
         Figure(
             point.label if len(point.flows) == 1 else f"{point.label}: {flow}",
-            windows(point, flow, width=FILL, height=110, points=250, small=True),
+            windows(point, flow, width=FILL, height=110, small=True),
         )
         for point in points
         for flow in point.curves

@@ -52,6 +52,13 @@ class Agreement(AgreementData):
 
         return report(self)
 
+    def save_figures(self, directory: Path, formats: Sequence[str]) -> None:
+        """Write windows and differences into a directory."""
+        from fairway.compare.agree.report import paper_charts
+        from fairway.plot.figures import save_charts
+
+        save_charts(paper_charts(self), directory, formats)
+
     def _repr_html_(self) -> str:
         return "".join(plain_html(table) for table in self.tables())
 
@@ -221,10 +228,15 @@ def agree(
         for outcomes in _paired(sweeps[name], sweeps[names[-1]])
     ]
     result = Agreement(
-        planned.title, names[:-1], names[-1], planned.axes, points, accepted, _core.version()
-    )
+        planned.title, tuple(names[:-1]), names[-1], tuple(planned.axes), tuple(points), accepted,
+        _core.version(),
+    )  # fmt: skip
     if directory is not None:
-        _save(result, directory, figures)
+        store.write_file(directory / RESULT, store.to_json(result.to_json()))
+        draw_figures(
+            directory, lambda place: result.save_figures(place, figures), figures, SAME_COMMAND
+        )
+        draw_report(directory, result.report, SAME_COMMAND)
     return result
 
 
@@ -268,16 +280,3 @@ def _paired(ours: Sweep, reference: Sweep) -> Iterator[tuple[list[Outcome], list
         group[0].append(one)
         group[1].append(other)
     yield group
-
-
-def _save(result: Agreement, out: Path, figures: Sequence[str]) -> None:
-    store.write_file(out / RESULT, store.to_json(result.to_json()))
-    draw_figures(out, lambda place: _save_figures(result, place, figures), figures, SAME_COMMAND)
-    draw_report(out, result.report, SAME_COMMAND)
-
-
-def _save_figures(result: Agreement, place: Path, formats: Sequence[str]) -> None:
-    from fairway.compare.agree.report import paper_charts
-    from fairway.plot.figures import save_charts
-
-    save_charts(paper_charts(result), place, formats)

@@ -10,64 +10,41 @@ from typing import Any
 import numpy as np
 
 from fairway.compare.agree.curves import Curves, area_between
+from fairway.compare.agree.quantities import Quantity, declared
 from fairway.compare.fidelity.kernel_traces import SETTLED_S, settled
-from fairway.ground import result_schema, text
+from fairway.ground import text
 from fairway.ground.result_schema import Tolerance
 from fairway.metrics.episodes import Trace, reductions, slow_start_exit
-from fairway.plot.columns import in_unit, shown_unit
 
 #: With fewer reductions than this in the recording, their interval is not judged.
 FEWEST_REDUCTIONS = 5
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A number of a trace.
-
-    Attributes:
-        name: What it is called in JSON, with its unit.
-        words: What tables call it.
-        tolerance: Largest difference of no account, as a share of the recording's; none if it is
-            shown and not judged.
-    """
-
-    name: str
-    words: str
-    tolerance: float | None = None
-
-    @property
-    def title(self) -> str:
-        """What tables call it, with the unit they show."""
-        return in_unit(self.words, shown_unit(self.name)[0])
-
-    @property
-    def scale(self) -> float:
-        """What values are multiplied by for that unit."""
-        return shown_unit(self.name)[1]
+def _of_trace(column: str, words: str, tolerance: float | None = None) -> Quantity:
+    """A quantity that summaries do not have, or that is shown and not judged."""
+    accepted = None if tolerance is None else Tolerance(tolerance)
+    return Quantity(column, "flow", column, words, accepted)
 
 
-def _of_flows(column: str, words: str) -> Quantity:
-    """A quantity that summaries have too: two kernels may differ as two backends may."""
-    tolerance = result_schema.columns("flows")[column].tolerance
-    return Quantity(column, words, tolerance.relative if tolerance else None)
-
-
-# The reasons for the tolerances are in docs/fidelity.md.
+# The reasons for the tolerances are in docs/fidelity.md. Where summaries have the quantity too, two
+# kernels may differ as two backends may.
 QUANTITIES = (
-    _of_flows("goodput_bps", "goodput"),
-    _of_flows("mean_cwnd_segments", "mean cwnd"),
-    Quantity("p5_cwnd_segments", "5 % cwnd"),
-    Quantity("p50_cwnd_segments", "50 % cwnd"),
-    Quantity("p95_cwnd_segments", "95 % cwnd"),
-    _of_flows("mean_srtt_s", "mean srtt"),
-    Quantity("retransmitted_segments", "retransmitted"),
-    Quantity("reductions", "reductions"),
-    Quantity("reduction_interval_s", "interval between reductions", 0.15),
-    Quantity("exit_s", "slow-start exit"),
-    Quantity("exit_window_segments", "slow-start exit window", 0.1),
-    Quantity("exit_largest_cwnd_segments", "largest cwnd until then"),
+    declared("goodput_bps", "flow", "goodput_bps", "goodput"),
+    declared("mean_cwnd_segments", "flow", "mean_cwnd_segments", "mean cwnd"),
+    _of_trace("p5_cwnd_segments", "5 % cwnd"),
+    _of_trace("p50_cwnd_segments", "50 % cwnd"),
+    _of_trace("p95_cwnd_segments", "95 % cwnd"),
+    declared("mean_srtt_s", "flow", "mean_srtt_s", "mean srtt"),
+    _of_trace("retransmitted_segments", "retransmitted"),
+    _of_trace("reductions", "reductions"),
+    _of_trace("reduction_interval_s", "interval between reductions", 0.15),
+    _of_trace("exit_s", "slow-start exit"),
+    _of_trace("exit_window_segments", "slow-start exit window", 0.1),
+    _of_trace("exit_largest_cwnd_segments", "largest cwnd until then"),
 )
-JUDGED = tuple(quantity for quantity in QUANTITIES if quantity.tolerance is not None)
+#: Column -> largest difference of no account, as a share of the recording's.
+TOLERANCES = {one.column: one.tolerance.relative for one in QUANTITIES if one.tolerance}
+JUDGED = tuple(quantity for quantity in QUANTITIES if quantity.tolerance)
 
 
 @dataclass(frozen=True)
@@ -85,6 +62,11 @@ class Comparison:
     judged: bool
 
     @property
+    def tolerance(self) -> float | None:
+        """The largest difference of no account, as a share; none if the quantity has none."""
+        return TOLERANCES.get(self.quantity.column)
+
+    @property
     def relative(self) -> float | None:
         """Simulated less real, over the real value; none if a side has no value or that is zero."""
         if self.sim is None or self.real is None:
@@ -98,10 +80,9 @@ class Comparison:
         """Whether the tolerance holds; where nothing is judged, it does."""
         if not self.judged:
             return True
-        tolerance = self.quantity.tolerance
-        assert tolerance is not None
+        assert self.tolerance is not None
         # Room for rounding, so that what is just as far off as may be is not out by 1e-16.
-        return self.relative is not None and abs(self.relative) <= tolerance * (1 + 1e-9)
+        return self.relative is not None and abs(self.relative) <= self.tolerance * (1 + 1e-9)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -109,7 +90,7 @@ class Comparison:
             "sim": self.sim,
             "real": self.real,
             "relative_difference": self.relative,
-            "tolerance": self.quantity.tolerance,
+            "tolerance": self.tolerance,
             "judged": self.judged,
             "within": self.within,
         }
@@ -237,6 +218,7 @@ class Cell:
         }
 
 
+@dataclass(frozen=True, repr=False)
 class FidelityData:
     """How closely the simulator follows golden traces.
 
@@ -244,13 +226,10 @@ class FidelityData:
         kernel: Release of the kernel that was recorded; none if it does not say.
     """
 
-    def __init__(
-        self, directory: str, kernel: str | None, cells: Sequence[Cell], version: str
-    ) -> None:
-        self.directory = directory
-        self.kernel = kernel
-        self.cells = tuple(cells)
-        self.version = version
+    directory: str
+    kernel: str | None
+    cells: Sequence[Cell]
+    version: str
 
     @property
     def title(self) -> str:
@@ -287,7 +266,7 @@ class FidelityData:
             "kernel": self.kernel,
             "version": self.version,
             "from_s": SETTLED_S,
-            "tolerances": {quantity.name: quantity.tolerance for quantity in JUDGED},
+            "tolerances": TOLERANCES,
             "within": self.within,
             "cells": [cell.to_json() for cell in self.cells],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import cast
 
 import altair as alt
 import polars as pl
@@ -10,22 +10,20 @@ import polars as pl
 from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, Cell, FidelityData, what_is_taken
 from fairway.compare.fidelity.tables import missed, tables, tolerances
 from fairway.metrics.episodes import Trace
-from fairway.plot.figures import PALETTE, inline, thin
+from fairway.plot.figures import PALETTE, Width, inline, thin
 from fairway.plot.page import FILL, Figure, Section, render
 
 #: Charts side by side on paper.
 _COLUMNS = 6
+#: Points along one line.
+_POINTS = 250
 _ORDER = ("real", "simulated")
 
 
-def windows(
-    cell: Cell, *, width: int | Literal["container"] = 150, height: int = 80, points: int = 250
-) -> alt.Chart:
+def windows(cell: Cell, *, width: Width = 150, height: int = 80) -> alt.Chart:
     """The recorded window and the simulated one over it."""
-    rows = pl.concat(
-        _line(trace, side, points)
-        for side, trace in zip(_ORDER, (cell.real, cell.sim), strict=True)
-    )
+    sides = zip(_ORDER, (cell.real, cell.sim), strict=True)
+    rows = pl.concat(_line(trace, side) for side, trace in sides)
     key = alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1)
     domain = list(_ORDER)
     x = alt.X("t:Q", title=None, axis=alt.Axis(tickCount=4),
@@ -33,32 +31,19 @@ def windows(
     color = alt.Color("side:N", title=None, legend=key,
                       scale=alt.Scale(domain=domain, range=PALETTE[1::-1]))  # fmt: skip
     # The recording is wider, so that it is seen on both sides where the two are the same.
-    stroke = alt.StrokeWidth(
-        "side:N", legend=None, scale=alt.Scale(domain=domain, range=[2.2, 1.0])
-    )
-    chart = (
-        alt.Chart(inline(rows, t="number", v="number"))
-        .mark_line(strokeJoin="round")
-        .encode(
-            x=x,
-            y=alt.Y("v:Q", title=None, axis=alt.Axis(tickCount=3)),
-            color=color,
-            strokeWidth=stroke,
-            order="t:Q",
-            tooltip=[
-                "side:N",
-                alt.Tooltip("t:Q", title="Time (s)"),
-                alt.Tooltip("v:Q", title="cwnd"),
-            ],
-        )
-    )
+    widths = alt.Scale(domain=domain, range=[2.2, 1.0])
+    stroke = alt.StrokeWidth("side:N", legend=None, scale=widths)
+    y = alt.Y("v:Q", title=None, axis=alt.Axis(tickCount=3))
+    tooltip = ["side:N", alt.Tooltip("t:Q", title="Time (s)"), alt.Tooltip("v:Q", title="cwnd")]
+    lines = alt.Chart(inline(rows, t="number", v="number")).mark_line(strokeJoin="round")
+    chart = lines.encode(x=x, y=y, color=color, strokeWidth=stroke, order="t:Q", tooltip=tooltip)
     told = f"Congestion windows of {cell.label} in {cell.scenario}, recorded and simulated"
     return cast(alt.Chart, chart.properties(width=width, height=height, description=told))
 
 
-def _line(trace: Trace, side: str, points: int) -> pl.DataFrame:
+def _line(trace: Trace, side: str) -> pl.DataFrame:
     frame = pl.DataFrame({"t_s": trace.t_s, "side": [side] * len(trace.t_s), "v": trace.cwnd})
-    return thin(frame, "side", "v", points, "extremes").select(
+    return thin(frame, "side", "v", _POINTS, "extremes").select(
         pl.col("t_s").round(2).alias("t"), "side", pl.col("v").round_sig_figs(4)
     )
 
@@ -68,13 +53,10 @@ def page(result: FidelityData) -> alt.VConcatChart:
     blocks = []
     for name, cells in result.scenarios.items():
         panels = [windows(cell).properties(title=_title(cell)) for cell in cells]
-        grid = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush").resolve_scale(
-            y="independent"
-        )
-        heading = alt.Title(
-            f"{name}: cwnd (segments) against time (s)", fontSize=14, anchor="start"
-        )
-        blocks.append(grid.properties(title=heading))
+        grid = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush")
+        told = f"{name}: cwnd (segments) against time (s)"
+        heading = alt.Title(told, fontSize=14, anchor="start")
+        blocks.append(grid.resolve_scale(y="independent").properties(title=heading))
     return alt.vconcat(*blocks, spacing=30)
 
 

@@ -37,6 +37,13 @@ class Fidelity(FidelityData):
 
         return report(self)
 
+    def save_figures(self, directory: Path, formats: Sequence[str]) -> None:
+        """Write the windows of all cells into a directory."""
+        from fairway.compare.fidelity.report import page
+        from fairway.plot.figures import save_charts
+
+        save_charts({"windows": page(self)}, directory, formats)
+
     def _repr_html_(self) -> str:
         return "".join(plain_html(table) for table in self.tables())
 
@@ -90,7 +97,11 @@ def fidelity(
     ]
     result = Fidelity(str(found.directory), found.kernel, cells, _core.version())
     if directory is not None:
-        _save(result, directory, figures)
+        store.write_file(directory / RESULT, store.to_json(result.to_json()))
+        draw_figures(
+            directory, lambda place: result.save_figures(place, figures), figures, SAME_COMMAND
+        )
+        draw_report(directory, result.report, SAME_COMMAND)
     return result
 
 
@@ -119,16 +130,3 @@ def _cells(recorded: Recorded, outcome: Outcome) -> Iterator[Cell]:
     for index, (cc, real) in enumerate(zip(recorded.flows, recorded.traces, strict=True)):
         flow = f"{index} {cc}" if several else ""
         yield Cell(recorded.scenario, recorded.algorithm, flow, of_run(run, index), real)
-
-
-def _save(result: Fidelity, out: Path, figures: Sequence[str]) -> None:
-    store.write_file(out / RESULT, store.to_json(result.to_json()))
-    draw_figures(out, lambda place: _save_figures(result, place, figures), figures, SAME_COMMAND)
-    draw_report(out, result.report, SAME_COMMAND)
-
-
-def _save_figures(result: Fidelity, place: Path, formats: Sequence[str]) -> None:
-    from fairway.compare.fidelity.report import page
-    from fairway.plot.figures import save_charts
-
-    save_charts({"windows": page(result)}, place, formats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairway.compare.fidelity.data import JUDGED, Cell, Comparison, FidelityData
+from fairway.compare.fidelity.data import JUDGED, TOLERANCES, Cell, Comparison, FidelityData
 from fairway.ground import text
 from fairway.plot.page import Table
 
@@ -12,87 +12,69 @@ from fairway.plot.page import Table
 _OUT, _SHOWN = "*", " "
 
 
+#: Tables of a scenario: what each shows -> of each quantity its heading, its name, and whether the
+#: difference stands beside it.
+_TABLES = {
+    "means": [
+        ("goodput (Mbit/s)", "goodput_bps", True),
+        ("mean cwnd", "mean_cwnd_segments", True),
+        ("srtt (ms)", "mean_srtt_s", True),
+    ],
+    "reductions, and the exit from slow start": [
+        ("reductions", "reductions", False),
+        ("interval (s)", "reduction_interval_s", True),
+        ("exit (s)", "exit_s", False),
+        ("exit window", "exit_window_segments", True),
+    ],
+    "windows, and all in all": [
+        ("cwnd 5 %", "p5_cwnd_segments", False),
+        ("cwnd 50 %", "p50_cwnd_segments", False),
+        ("cwnd 95 %", "p95_cwnd_segments", False),
+        ("retrans.", "retransmitted_segments", False),
+    ],
+}
+
+
 def tables(result: FidelityData) -> list[Table]:
     """Three tables for each scenario, and one of what is out of tolerance."""
-    found = []
-    for name, cells in result.scenarios.items():
-        found += [_means(name, cells), _events(name, cells), _windows(name, cells)]
+    found = [
+        _table(f"{name}: {about}", shown, cells, is_last=about == list(_TABLES)[-1])
+        for name, cells in result.scenarios.items()
+        for about, shown in _TABLES.items()
+    ]
     return [*found, missed(result)]
 
 
-def _means(name: str, cells: Sequence[Cell]) -> Table:
-    columns = [
-        "algorithm",
-        *_with_difference("goodput (Mbit/s)"),
-        *_with_difference("mean cwnd"),
-        *_with_difference("srtt (ms)"),
-    ]
-    shown = ("goodput_bps", "mean_cwnd_segments", "mean_srtt_s")
-    rows = [
-        [cell.label, *(part for what in shown for part in _judged(cell.comparisons[what]))]
-        for cell in cells
-    ]
-    return Table(f"{name}: means", columns, rows)
-
-
-def _events(name: str, cells: Sequence[Cell]) -> Table:
-    columns = [
-        "algorithm",
-        *_with_real("reductions"),
-        *_with_difference("interval (s)"),
-        *_with_real("exit (s)"),
-        *_with_difference("exit window"),
-    ]
-    rows = [
-        [
-            cell.label,
-            *_both(cell.comparisons["reductions"]),
-            *_judged(cell.comparisons["reduction_interval_s"]),
-            *_both(cell.comparisons["exit_s"]),
-            *_judged(cell.comparisons["exit_window_segments"]),
-        ]
-        for cell in cells
-    ]
-    return Table(f"{name}: reductions, and the exit from slow start", columns, rows)
-
-
-def _windows(name: str, cells: Sequence[Cell]) -> Table:
-    columns = [
-        "algorithm",
-        *_with_real("cwnd 5 %"),
-        *_with_real("cwnd 50 %"),
-        *_with_real("cwnd 95 %"),
-        *_with_real("retrans."),
-        "area %",
-        "all",
-    ]
-    shown = ("p5_cwnd_segments", "p50_cwnd_segments", "p95_cwnd_segments", "retransmitted_segments")
-    rows = [
-        [
-            cell.label,
-            *(part for what in shown for part in _both(cell.comparisons[what])),
-            text.decimal(None if cell.area is None else 100 * cell.area, 1),
-            verdict(cell),
-        ]
-        for cell in cells
-    ]
-    return Table(f"{name}: windows, and all in all", columns, rows)
-
-
-def _with_real(quantity: str) -> list[str]:
-    """Headings of a quantity: simulated, and of the real kernel."""
-    return [quantity, f"real {quantity}"]
-
-
-def _with_difference(quantity: str) -> list[str]:
-    """Those headings, and that of the difference."""
-    return [*_with_real(quantity), f"{quantity.partition(' (')[0]} off (%)"]
+def _table(
+    caption: str, shown: Sequence[tuple[str, str, bool]], cells: Sequence[Cell], *, is_last: bool
+) -> Table:
+    columns = ["algorithm"]
+    for heading, _, judged in shown:
+        columns += [heading, f"real {heading}"]
+        columns += [f"{heading.partition(' (')[0]} off (%)"] if judged else []
+    rows = []
+    for cell in cells:
+        row = [cell.label]
+        for _, name, judged in shown:
+            row += (_judged if judged else _both)(cell.comparisons[name])
+        if is_last:
+            area = None if cell.area is None else 100 * cell.area
+            row += [text.decimal(area, 1), verdict(cell)]
+        rows.append(row)
+    return Table(caption, [*columns, *(["area %", "all"] if is_last else [])], rows)
 
 
 def missed(result: FidelityData) -> Table:
     """Each quantity that is out of tolerance, with both values."""
     rows = [
-        [cell.scenario, cell.label, one.quantity.title, *_both(one), difference(one), _limit(one)]
+        [
+            cell.scenario,
+            cell.label,
+            one.quantity.title,
+            *_both(one),
+            difference(one),
+            text.percent(one.tolerance, signed=False),
+        ]
         for cell in result.cells
         for one in cell.misses
     ]
@@ -102,7 +84,7 @@ def missed(result: FidelityData) -> Table:
 
 def tolerances() -> Table:
     """What is judged, and how far it may be off."""
-    rows = [[quantity.title, text.percent(quantity.tolerance, signed=False)] for quantity in JUDGED]
+    rows = [[one.title, text.percent(TOLERANCES[one.column], signed=False)] for one in JUDGED]
     return Table("", ["quantity", "±"], rows)
 
 
@@ -138,7 +120,3 @@ def _judged(comparison: Comparison) -> list[str]:
 def difference(comparison: Comparison) -> str:
     """How far the simulator is off, as a share of the real value."""
     return text.percent(comparison.relative)
-
-
-def _limit(comparison: Comparison) -> str:
-    return text.percent(comparison.quantity.tolerance, signed=False)

@@ -14,6 +14,7 @@ import polars as pl
 from fairway import _core
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment.scenarios import Scenario, is_own, variant
+from fairway.ground import text
 from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.quantities import Keep
 
@@ -49,19 +50,11 @@ def portrait(of: PortraitData) -> alt.VConcatChart:
         _line(queues, "link", "backlog_packets", points=400),
         "Queue (packets)", alt.value("#555555"), "Queue length over time", last=True,
     )  # fmt: skip
-    title = alt.Title(
-        f"{of.algorithm['title']}, {variant(of.algorithm)}",
-        subtitle=of.scenario.title[:1].upper() + of.scenario.title[1:],
-        anchor="start",
-        frame="group",
-        offset=12,
-    )
-    both = alt.vconcat(
-        shown.properties(width=_WIDTH, height=190),
-        queue.properties(width=_WIDTH, height=80),
-        title=title,
-        spacing=14,
-    )
+    name = f"{of.algorithm['title']}, {variant(of.algorithm)}"
+    subtitle = text.capital(of.scenario.title)
+    title = alt.Title(name, subtitle=subtitle, anchor="start", frame="group", offset=12)
+    panels = (shown.properties(width=_WIDTH, height=190), queue.properties(width=_WIDTH, height=80))
+    both = alt.vconcat(*panels, title=title, spacing=14)
     return cast(alt.VConcatChart, both.resolve_scale(color="independent", y="independent"))
 
 
@@ -86,8 +79,8 @@ def _marked(value: float, name: str) -> list[alt.Chart]:
     data = inline(pl.DataFrame({"v": [round(value, 1)], "name": [name]}), v="number")
     base = alt.Chart(data).encode(y="v:Q")
     rule = base.mark_rule(color="#999", strokeDash=[4, 3])
-    text = base.mark_text(color="#666", align="left", fontSize=10)
-    return [rule, text.encode(x=alt.value(_WIDTH + 5), text="name:N")]
+    label = base.mark_text(color="#666", align="left", fontSize=10)
+    return [rule, label.encode(x=alt.value(_WIDTH + 5), text="name:N")]
 
 
 def gallery_figure(of: GalleryData) -> alt.HConcatChart:
@@ -99,7 +92,7 @@ def gallery_figure(of: GalleryData) -> alt.HConcatChart:
     groups = []
     for path in of.paths:
         cells = [_column(of, path, rows, *column) for column in _COLUMNS]
-        title = textwrap.wrap(path.title[:1].upper() + path.title[1:], 40)
+        title = textwrap.wrap(text.capital(path.title), 40)
         heading = alt.Title(title, anchor="start", fontSize=12, offset=10)
         groups.append(alt.hconcat(*cells, spacing=10, title=heading))
     return alt.hconcat(_labels(rows), *groups, spacing=22)
@@ -109,7 +102,7 @@ def walls(of: GalleryData) -> dict[str, alt.HConcatChart]:
     """The same, a chart for each path by its title: for a page, on which they stand in a grid."""
     rows = _Rows.of(of.algorithms)
     return {
-        path.title[:1].upper() + path.title[1:]: alt.hconcat(
+        text.capital(path.title): alt.hconcat(
             _labels(rows),
             *(_column(of, path, rows, *column, width=_CELL_ON_PAGE) for column in _COLUMNS),
             spacing=8,
@@ -176,35 +169,21 @@ def _column(
             frame = frame.filter(pl.col("link") == frame["link"][0])
         line = _line(frame, key, column, points=90, scale=scale, keep=keep)
         own = pl.col("id").is_in([name for name in frame[key].unique() if is_own(name, entry)])
-        frames.append(
-            line.with_columns(
-                pl.lit(entry["name"]).alias("row"),
-                pl.when(own | (key == "link"))
-                .then(pl.lit(rows.colour[entry["family"]]))
-                .otherwise(pl.lit("#B4B4B4"))
-                .alias("colour"),
-            )
-        )
+        coloured = pl.when(own | (key == "link")).then(pl.lit(rows.colour[entry["family"]]))
+        colour = coloured.otherwise(pl.lit("#B4B4B4")).alias("colour")
+        frames.append(line.with_columns(pl.lit(entry["name"]).alias("row"), colour))
     data = pl.concat(frames)
     end = _end(data)
     # Slow start overshoots far, and some few peaks would flatten all that is below them.
     settled = data.filter(pl.col("t") > end / 4)["v"]
     top = _round_up(settled.quantile(0.99, "higher") or 1.0)
     base = pl.col("row").replace_strict(rows.base, return_dtype=pl.Float64)
-    drawn = data.select(
-        "t",
-        "row",
-        "id",
-        "colour",
-        (base - pl.min_horizontal("v", top) / top * 0.86).round(3).alias("y"),
-    ).sort("colour", descending=True, maintain_order=True)
-    x = alt.X(
-        "t:Q",
-        title=None,
-        scale=alt.Scale(domain=[0, end], nice=False),
-        axis=alt.Axis(values=[0, end], labelExpr="datum.value + ' s'", grid=False, domain=False,
-                      ticks=False, labelFontSize=10, labelFlush=True),
-    )  # fmt: skip
+    height = (base - pl.min_horizontal("v", top) / top * 0.86).round(3).alias("y")
+    drawn = data.select("t", "row", "id", "colour", height)
+    drawn = drawn.sort("colour", descending=True, maintain_order=True)
+    axis = alt.Axis(values=[0, end], labelExpr="datum.value + ' s'", grid=False, domain=False,
+                    ticks=False, labelFontSize=10, labelFlush=True)  # fmt: skip
+    x = alt.X("t:Q", title=None, scale=alt.Scale(domain=[0, end], nice=False), axis=axis)
     y = alt.Y("y:Q", title=None, scale=rows.scale, axis=None)
     ground = pl.DataFrame({"y": list(rows.base.values())})
     rules = alt.Chart(inline(ground, y="number")).mark_rule(color="#CFCFCF", strokeWidth=0.6)
@@ -214,19 +193,10 @@ def _column(
         .encode(x=x, y=y, color=alt.Color("colour:N", scale=None), detail=["row:N", "id:N"])
     )
     span = f"0–{top:,g}"
-    heading = alt.Title(
-        [name, f"{span} {unit}"] if width == _CELL else [name, span, unit],
-        anchor="start",
-        fontSize=10,
-        fontWeight="normal",
-        offset=0,
-    )
-    return cast(
-        alt.LayerChart,
-        alt.layer(rules.encode(y=y), lines).properties(
-            width=width, height=rows.size, title=heading
-        ),
-    )
+    said = [name, f"{span} {unit}"] if width == _CELL else [name, span, unit]
+    heading = alt.Title(said, anchor="start", fontSize=10, fontWeight="normal", offset=0)
+    layers = alt.layer(rules.encode(y=y), lines)
+    return cast(alt.LayerChart, layers.properties(width=width, height=rows.size, title=heading))
 
 
 def _labels(rows: _Rows) -> alt.LayerChart:
@@ -240,9 +210,8 @@ def _labels(rows: _Rows) -> alt.LayerChart:
     # Names have the colour of all text, which is another one on a dark page.
     names = _texts([(name, base, "") for name, base in rows.base.items()], fontSize=13, dy=-4)
     y = alt.Y("y:Q", scale=rows.scale, axis=None)
-    layers = alt.layer(
-        names.encode(y=y), headings.encode(y=y, color=alt.Color("colour:N", scale=None))
-    )
+    coloured = headings.encode(y=y, color=alt.Color("colour:N", scale=None))
+    layers = alt.layer(names.encode(y=y), coloured)
     return cast(alt.LayerChart, layers.properties(width=110, height=rows.size))
 
 

@@ -51,16 +51,12 @@ class Gallery(GalleryData):
         """Goodput and queue of every algorithm on every path."""
         rows = []
         for entry in self.algorithms:
-            numbers = [self.numbers(entry, path) for path in self.paths]
-            cells = [
-                cell
-                for of in numbers
-                for cell in (
-                    text.decimal(of["goodput_bps"] / 1e6, 2),
-                    text.decimal(of["mean_backlog_packets"], 1),
-                )
-            ]
-            rows.append([entry["name"], *cells])
+            row = [entry["name"]]
+            for path in self.paths:
+                of = self.numbers(entry, path)
+                row.append(text.decimal(of["goodput_bps"] / 1e6, 2))
+                row.append(text.decimal(of["mean_backlog_packets"], 1))
+            rows.append(row)
         columns = [f"{path.key} {what}" for path in self.paths for what in ("Mbit/s", "queue")]
         caption = "Goodput, and packets in the queue on average"
         return Table(caption, ["name", *columns], rows)
@@ -75,19 +71,14 @@ class Gallery(GalleryData):
             "All rows of a column have the same scale, from zero to the number in its heading; a "
             "peak that reaches higher is cut. Grey is the other flow."
         )
+        figures = [Figure(title, chart) for title, chart in walls(self).items()]
         sections = [
-            Section(
-                "Windows, queues, goodput",
-                scale,
-                figures=[Figure(title, chart) for title, chart in walls(self).items()],
-                grid=360,
-            ),
+            Section("Windows, queues, goodput", scale, figures=figures, grid=360),
             Section("Numbers", "Averages after the first 10 s.", tables=[self.table()]),
-            *(
-                Section(path.key, preformatted=tomli_w.dumps(path.of(self.algorithms[0])))
-                for path in self.paths
-            ),
-        ]  # fmt: skip
+        ]
+        for path in self.paths:
+            experiment = tomli_w.dumps(path.of(self.algorithms[0]))
+            sections.append(Section(path.key, preformatted=experiment))
         lead = f"{text.count(len(self.algorithms), 'algorithm')} on the same paths."
         return render("Gallery of congestion controls", lead, sections)
 

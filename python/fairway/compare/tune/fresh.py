@@ -101,14 +101,13 @@ def judge(
         for index, objective in enumerate(goal.objectives):
             effect, p = effects[trial.number, index], adjusted.get((trial.number, index))
             low, high = effect.interval() or (None, None)
+            searched = None
+            if not default_in_search.refused:
+                searched = trial.score.mean(index) - default_in_search.mean(index)
             comparisons.append(
                 Comparison(
                     objective, fresh.mean(index), default.mean(index), effect, low, high, p,
-                    _verdict(objective, effect, p),
-                    None
-                    if default_in_search.refused
-                    else trial.score.mean(index) - default_in_search.mean(index),
-                    _by_case(index, fresh, default),
+                    _verdict(objective, effect, p), searched, _by_case(index, fresh, default),
                 )
             )  # fmt: skip
         checks = tuple(_checks(goal, fresh, default))

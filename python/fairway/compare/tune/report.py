@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import altair as alt
 import polars as pl
@@ -11,10 +12,8 @@ import polars as pl
 from fairway.compare.tune.result import Tuning
 from fairway.compare.tune.space import Parameter, number_of
 from fairway.ground import text
-from fairway.plot.figures import PALETTE, inline
+from fairway.plot.figures import PALETTE, Width, inline, layered
 from fairway.plot.page import FILL, Figure, Section, render
-
-Width = int | Literal["container"]
 
 #: What a trial is, in the order of its colours.
 _KINDS = ("chosen", "keeps constraints", "does not")
@@ -36,20 +35,11 @@ def course(tuning: Tuning, index: int, *, width: Width = 640, height: int = 240)
     so_far = pl.DataFrame(steps, schema={"trial": pl.Int64, "y": pl.Float64}, orient="row")
     x = alt.X("trial:Q", title="Trial", axis=alt.Axis(tickMinStep=1))
     y = alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False))
-    line = (
-        alt.Chart(inline(so_far.drop_nulls(), trial="number", y="number"))
-        .mark_line(interpolate="step-after", color=PALETTE[2])
-        .encode(x=x, y=y)
-    )
-    points = (
-        alt.Chart(inline(numbers, trial="number", y="number"))
-        .mark_point(size=45, filled=True)
-        .encode(x=x, y=y, **_marks(), tooltip=["trial:Q", alt.Tooltip("y:Q", title=objective.name)])
-    )
-    layers = [line, points, _default_rule(tuning, index)]
-    return cast(
-        alt.LayerChart, alt.layer(*layers).properties(width=width, height=height, description=title)
-    )
+    best_line = alt.Chart(inline(so_far.drop_nulls(), trial="number", y="number"))
+    line = best_line.mark_line(interpolate="step-after", color=PALETTE[2]).encode(x=x, y=y)
+    tooltip = ["trial:Q", alt.Tooltip("y:Q", title=objective.name)]
+    points = _points(numbers, x, y, tooltip)
+    return layered([line, points, _default_rule(tuning, index)], title, width, height)
 
 
 def slice_of(
@@ -66,30 +56,17 @@ def slice_of(
         data = data.with_columns(pl.Series("x", [str(value) for value in values]))
         x = alt.X("x:N", title=parameter.name, sort=[str(c) for c in parameter.choices],
                   axis=alt.Axis(labelAngle=0))  # fmt: skip
-        kinds = {"trial": "number", "y": "number"}
     else:
         data = data.with_columns(pl.Series("x", [number_of(v, parameter.unit) for v in values]))
-        scale = (
-            alt.Scale(type="log", nice=False)
-            if parameter.log
-            else alt.Scale(zero=False, nice=False)
-        )
+        more: dict[str, Any] = {"type": "log"} if parameter.log else {"zero": False}
+        scale = alt.Scale(nice=False, **more)
         unit = f" ({parameter.unit})" if parameter.unit else ""
         x = alt.X("x:Q", title=parameter.name + unit, scale=scale)
-        kinds = {"trial": "number", "x": "number", "y": "number"}
-    chart = (
-        alt.Chart(inline(data.select("trial", "x", "y", "kind"), **kinds))
-        .mark_point(size=45, filled=True)
-        .encode(
-            x=x,
-            y=alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False)),
-            tooltip=["trial:Q", alt.Tooltip(x.shorthand, title=parameter.name),
-                     alt.Tooltip("y:Q", title=objective.name)],
-            **_marks(),
-        )
-    )  # fmt: skip
-    layers = alt.layer(chart, _default_rule(tuning, index))
-    return cast(alt.LayerChart, layers.properties(width=width, height=height, description=title))
+    y = alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False))
+    tooltip = ["trial:Q", alt.Tooltip(x.shorthand, title=parameter.name),
+               alt.Tooltip("y:Q", title=objective.name)]  # fmt: skip
+    points = _points(data.select("trial", "x", "y", "kind"), x, y, tooltip)
+    return layered([points, _default_rule(tuning, index)], title, width, height)
 
 
 def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
@@ -112,10 +89,8 @@ def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
 
 def fronts(tuning: Tuning, *, width: Width = 480, height: int = 320) -> Iterator[alt.LayerChart]:
     """Each two objectives against each other; the cross is the default."""
-    count = len(tuning.goal.objectives)
-    for first in range(count):
-        for second in range(first + 1, count):
-            yield _front(tuning, first, second, width, height)
+    for first, second in itertools.combinations(range(len(tuning.goal.objectives)), 2):
+        yield _front(tuning, first, second, width, height)
 
 
 def _front(tuning: Tuning, first: int, second: int, width: Width, height: int) -> alt.LayerChart:
@@ -123,51 +98,38 @@ def _front(tuning: Tuning, first: int, second: int, width: Width, height: int) -
     data = _trials(tuning).rename({f"y{first}": "x", f"y{second}": "y"})
     x = alt.X("x:Q", title=names[0], scale=alt.Scale(zero=False))
     y = alt.Y("y:Q", title=names[1], scale=alt.Scale(zero=False))
-    points = (
-        alt.Chart(inline(data.select("trial", "x", "y", "kind"), trial="number", x="number",
-                         y="number"))
-        .mark_point(size=55, filled=True)
-        .encode(x=x, y=y, tooltip=["trial:Q", alt.Tooltip("x:Q", title=names[0]),
-                                   alt.Tooltip("y:Q", title=names[1])], **_marks())
-    )  # fmt: skip
+    tooltip = ["trial:Q", alt.Tooltip("x:Q", title=names[0]), alt.Tooltip("y:Q", title=names[1])]
+    points = _points(data.select("trial", "x", "y", "kind"), x, y, tooltip, size=55)
     default = pl.DataFrame({"x": [tuning.default.mean(first)], "y": [tuning.default.mean(second)]})
-    cross = (
-        alt.Chart(inline(default, x="number", y="number"))
-        .mark_point(shape="cross", size=160, color="black", filled=True)
-        .encode(x=x, y=y)
-    )
+    at_default = alt.Chart(inline(default, x="number", y="number")).encode(x=x, y=y)
+    cross = at_default.mark_point(shape="cross", size=160, color="black", filled=True)
     title = f"{names[1]} against {names[0]} of every trial, and of the default"
-    return cast(
-        alt.LayerChart,
-        alt.layer(points, cross).properties(width=width, height=height, description=title),
-    )
+    return layered([points, cross], title, width, height)
 
 
 def _trials(tuning: Tuning) -> pl.DataFrame:
     """A row for each trial that could be measured: trial, y0, y1, … and its kind."""
     chosen = {trial.number for trial in tuning.front}
-    rows = [
-        (
-            trial.number,
-            *tuning.goal.values(trial.score),
-            _KINDS[0]
-            if trial.number in chosen
-            else _KINDS[1 if tuning.goal.is_met(trial.score) else 2],
-        )
-        for trial in tuning.trials
-        if trial.score.refused is None
-    ]
+    rows = []
+    for trial in tuning.trials:
+        if trial.score.refused is None:
+            kept = _KINDS[1 if tuning.goal.is_met(trial.score) else 2]
+            kind = _KINDS[0] if trial.number in chosen else kept
+            rows.append((trial.number, *tuning.goal.values(trial.score), kind))
     values = {f"y{index}": pl.Float64 for index in range(len(tuning.goal.objectives))}
     return pl.DataFrame(rows, schema={"trial": pl.Int64, **values, "kind": pl.String}, orient="row")
 
 
-def _marks() -> dict[str, Any]:
-    """Colour and shape of trials: also told apart in grey."""
+def _points(
+    data: pl.DataFrame, x: alt.X, y: alt.Y, tooltip: list[Any], size: int = 45
+) -> alt.Chart:
+    """Trials as points, told apart by colour and by shape."""
+    numbers = {name: "number" for name, kind in data.schema.items() if kind.is_numeric()}
     legend = alt.Legend(orient="top", title=None)
-    return {
-        "color": alt.Color("kind:N", scale=alt.Scale(domain=_KINDS, range=_COLOURS), legend=legend),
-        "shape": alt.Shape("kind:N", scale=alt.Scale(domain=_KINDS, range=_SHAPES), legend=legend),
-    }
+    color = alt.Color("kind:N", scale=alt.Scale(domain=_KINDS, range=_COLOURS), legend=legend)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=_KINDS, range=_SHAPES), legend=legend)
+    points = alt.Chart(inline(data, **numbers)).mark_point(size=size, filled=True)
+    return cast(alt.Chart, points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip))
 
 
 def _default_rule(tuning: Tuning, index: int) -> alt.Chart:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from fairway.compare.tune.bench import Goal, Score
 from fairway.compare.tune.fresh import Comparison, Finalist, check_json, comparison_json
 from fairway.compare.tune.search import Found, Trial
 from fairway.compare.tune.space import Parameter
-from fairway.compare.tune.subject import Settings, Subject
+from fairway.compare.tune.subject import Subject
 from fairway.ground import text
 from fairway.plot.page import Table
 
@@ -192,33 +191,27 @@ class Tuning:
             columns, [["default", *shown, *default], *rows],
         )  # fmt: skip
 
-    @functools.cached_property
-    def _texts(self) -> dict[str, str]:
+    def files(self) -> Mapping[str, str]:
+        """The tuned experiments: name of the file -> its text; each runs as it stands."""
         import tomli_w
 
         found = {}
         for finalist in self.finalists:
+            settings = finalist.trial.score.settings
+            values = ", ".join(f"{name} = {text.label(value)}" for name, value in settings.items())
+            said = [
+                f"{comparison.objective.name}: {verdict_text(comparison, self.fresh)}"
+                for comparison in finalist.comparisons
+            ]
             for subject in self.subjects:
-                document = subject.document(finalist.trial.score.settings)
+                head = f"{subject.path.name} with values that `fairway tune` found: {values}"
+                comment = "".join(f"# {line}\n" for line in (head, *said))
                 parts = ["tuned"]
                 parts += [subject.name] if len(self.subjects) > 1 else []
                 parts += [str(finalist.trial.number)] if len(self.finalists) > 1 else []
-                said = [
-                    f"{comparison.objective.name}: {verdict_text(comparison, self.fresh)}"
-                    for comparison in finalist.comparisons
-                ]
-                head = [
-                    f"{subject.path.name} with values that `fairway tune` found: "
-                    f"{settings_text(finalist.trial.score.settings)}",
-                    *said,
-                ]
-                comment = "".join(f"# {line}\n" for line in head)
+                document = subject.document(settings)
                 found["-".join(parts) + ".toml"] = f"{comment}\n{tomli_w.dumps(document)}"
         return found
-
-    def files(self) -> Mapping[str, str]:
-        """The tuned experiments: name of the file -> its text; each runs as it stands."""
-        return self._texts
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -258,22 +251,14 @@ class Tuning:
         }
 
     def _score_json(self, score: Score) -> dict[str, Any]:
+        settings = dict(score.settings)
         if score.refused is not None:
-            return {"settings": dict(score.settings), "refused": score.refused}
+            return {"settings": settings, "refused": score.refused}
         means = {f.name: score.mean(index) for index, f in enumerate(self.goal.formulas)}
-        return {
-            "settings": dict(score.settings),
-            "means": means,
-            "kept": self.goal.is_met(score),
-        }
+        return {"settings": settings, "means": means, "kept": self.goal.is_met(score)}
 
     def __repr__(self) -> str:
         return f"<Tuning {self.title!r}: {text.count(len(self.trials), 'trial')}>"
-
-
-def settings_text(settings: Settings) -> str:
-    """Values of parameters, for people."""
-    return ", ".join(f"{name} = {text.label(value)}" for name, value in settings.items())
 
 
 def verdict_text(comparison: Comparison, fresh: int) -> str:
@@ -292,13 +277,9 @@ def verdict_text(comparison: Comparison, fresh: int) -> str:
 
 def _shown(default: Any) -> str:
     """A default, which may have more digits than values that are tried."""
-    return (
-        text.ABSENT
-        if default is None
-        else text.number(default)
-        if isinstance(default, float)
-        else text.label(default)
-    )
+    if default is None:
+        return text.ABSENT
+    return text.number(default) if isinstance(default, float) else text.label(default)
 
 
 def _signed(value: float) -> str:

@@ -9,12 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairway.stats import statistic_interval
+from fairway.stats import Estimate, statistic_interval
 from fairway.study.claims import units
 from fairway.study.claims.cells import Cell, is_at, place
-from fairway.study.claims.verdicts import NOTHING_RANDOM, SAME, Answer, Verdict, basis_of, weakest
+from fairway.study.claims.verdicts import (
+    NOTHING_RANDOM,
+    SAME,
+    Answer,
+    Number,
+    Verdict,
+    basis_of,
+    weakest,
+)
 
 _Test = Mapping[str, Any]
+
+#: Why a count of cells has no interval.
+_COUNT = "none: a count of cells"
 
 
 def unmeasured(test: _Test, _: Sequence[Cell], __: Sequence[Cell]) -> Answer:
@@ -48,9 +59,7 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
         Answer(
             reason + ".",
             limit=verdict,
-            measured=mean,
-            unit_of=metric,
-            spread=_spread(differences),
+            found=Number(mean, spread=_spread(differences), unit_of=metric),
         ),
         found,
         lambda means, wanted: abs(means - wanted).mean(axis=0),
@@ -82,9 +91,7 @@ def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answ
         Answer(
             reason + ".",
             limit=verdict,
-            measured=median,
-            unit_of=units.SHARE,
-            spread=_spread(found),
+            found=Number(median, spread=_spread(found), unit_of=units.SHARE),
         ),
         held,
         lambda means, wanted: _median(abs(means / wanted - 1)),
@@ -110,35 +117,35 @@ def _with_interval(
 ) -> Answer:
     """The answer with an interval over the repetitions that all its cells have.
 
-    Args:
-        answer: What was found.
-        held: Cells with the numbers that they are held against.
-        statistic: Of means along the first axis and of these numbers in the same order.
+    `held` are cells with the numbers that they are held against; `statistic` is of means along the
+    first axis and of these numbers in the same order.
     """
     import numpy as np
 
     measured = [(cell.by_repetition, wanted) for cell, wanted in held if cell.measured is not None]
     common = [r for r in measured[0][0] if all(r in values for values, _ in measured)]
     if len(common) < 2:
-        return replace(answer, basis=basis_of(1))
+        return replace(answer, found=replace(answer.found, basis=basis_of(1)))
     if all(len(set(values.values())) == 1 for values, _ in measured):
-        if any(cell.unsettled for cell, _ in held):
-            return replace(
-                answer,
-                lead=f"{answer.lead} Undecided: {NOTHING_RANDOM}.",
-                limit=weakest([answer.limit, "undecided"]),
-                basis=SAME,
-            )
-        return replace(answer, basis=SAME)
+        answer = replace(answer, found=replace(answer.found, basis=SAME))
+        if not any(cell.unsettled for cell, _ in held):
+            return answer
+        lead = f"{answer.lead} Undecided: {NOTHING_RANDOM}."
+        return replace(answer, lead=lead, limit=weakest([answer.limit, "undecided"]))
     wanted = np.array([number for _, number in measured])
 
     def of_means(means: Any) -> Any:
         return statistic(means, wanted.reshape(-1, *[1] * (means.ndim - 1)))
 
     found = statistic_interval([[values[r] for r in common] for values, _ in measured], of_means)
-    assert found.low is not None
-    assert found.high is not None
-    return replace(answer, interval=(found.low, found.high), basis=basis_of(len(common)))
+    number = replace(answer.found, interval=_ends(found), basis=basis_of(len(common)))
+    return replace(answer, found=number)
+
+
+def _ends(found: Estimate | None) -> tuple[float, float] | None:
+    if found is None or found.low is None or found.high is None:
+        return None
+    return found.low, found.high
 
 
 def _held_against(test: _Test, cell: Cell) -> float | None:
@@ -184,14 +191,9 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
     if worst.ci_low is not None and worst.ci_high is not None:
         low, high = sorted((worst.ci_low / wanted, worst.ci_high / wanted))
         ends = (low, high)
-    return Answer(
-        reason,
-        limit=verdict,
-        measured=share,
-        interval=ends,
-        basis=basis_of(1 if ends is None else len(worst.values)),
-        spread=_spread([(found, cell) for found, cell, _ in shares]),
-    )
+    basis = basis_of(1 if ends is None else len(worst.values))
+    spread = _spread([(found, cell) for found, cell, _ in shares])
+    return Answer(reason, limit=verdict, found=Number(share, ends, basis, spread))
 
 
 def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
@@ -225,13 +227,8 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
         reason, verdict = f"{reason}. Outside: {', '.join(outside)}", "refuted"
     elif found < total:
         reason, verdict = f"{reason}; only {found} of {total} cells were run", "not run"
-    return Answer(
-        f"{reason}.",
-        limit=verdict,
-        measured=inside / found,
-        unit_of=units.SHARE,
-        basis="none: a count of cells",
-    )
+    number = Number(inside / found, basis=_COUNT, unit_of=units.SHARE)
+    return Answer(f"{reason}.", limit=verdict, found=number)
 
 
 def printed(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answer:
@@ -254,12 +251,7 @@ def printed(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
     elif met < least:
         verdict = "not run"
     listed = f". Not met: {'; '.join(off)}" if off else ""
-    return Answer(
-        f"{reason}{listed}.",
-        limit=verdict,
-        measured=float(met),
-        basis="none: a count of cells",
-    )
+    return Answer(f"{reason}{listed}.", limit=verdict, found=Number(float(met), basis=_COUNT))
 
 
 def _is_printed(test: _Test, cell: Cell, found: float, wanted: float) -> bool:
@@ -300,18 +292,10 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
         by_repetition.setdefault(repetition, []).append(value)
     means = [math.fsum(v) / len(v) for v in by_repetition.values() if len(v) == run]
     found = statistic_interval([means], lambda mean: mean[0]) if means else None
-    ends = None
-    if found is not None and found.low is not None and found.high is not None:
-        ends = (found.low, found.high)
-    return Answer(
-        reason + ".",
-        limit=verdict,
-        measured=mean,
-        unit_of=metric,
-        interval=ends,
-        basis=basis_of(1 if found is None else found.count),
-        spread=(min(apart.values()), largest) if len(apart) > 1 else None,
-    )
+    basis = basis_of(1 if found is None else found.count)
+    spread = (min(apart.values()), largest) if len(apart) > 1 else None
+    number = Number(mean, _ends(found), basis, spread, unit_of=metric)
+    return Answer(reason + ".", limit=verdict, found=number)
 
 
 #: What identifies one sample: the other axes and the repetition.

@@ -10,7 +10,15 @@ from typing import Any, get_args
 from fairway.ground import text
 from fairway.study.claims.cells import Cell, is_at, place, split
 from fairway.study.claims.reading import KINDS, Claim
-from fairway.study.claims.verdicts import Answer, Comparison, Verdict, corrected, weakest
+from fairway.study.claims.verdicts import (
+    NOT_MEASURED,
+    Answer,
+    Comparison,
+    Number,
+    Verdict,
+    corrected,
+    weakest,
+)
 
 
 @dataclass(frozen=True)
@@ -21,30 +29,35 @@ class Finding:
         verdict: The answer.
         reason: The numbers behind it, in a sentence or more; those of plausible values stay with
             them.
-        measured: The number that decided, if one did.
-        ci_low: Lower end of its interval.
-        ci_high: Upper end.
-        interval: What the interval is, or why there is none.
-        spread: Least and largest of the comparisons or cells behind the number, if several are.
+        number: The number that decided, if one did.
         comparisons: Every effect that was held against what is claimed of it.
         by_value: For each plausible value of what the source leaves open, the finding there.
         was_run: Whether any point that the claim speaks of was run.
         short: The reason, of many comparisons with the one that decides alone.
-        shown: The number that decided with its interval, in its unit.
     """
 
     verdict: Verdict
     reason: str
-    measured: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    interval: str = "none: not measured"
-    spread: tuple[float, float] | None = None
+    number: Number = NOT_MEASURED
     comparisons: tuple[Comparison, ...] = ()
     by_value: tuple[tuple[Mapping[str, Any], Finding], ...] = ()
     was_run: bool = True
     short: str = ""
-    shown: str = ""
+
+    @property
+    def measured(self) -> float | None:
+        """The number that decided, if one did."""
+        return self.number.value
+
+    @property
+    def ci_low(self) -> float | None:
+        """Lower end of its interval."""
+        return self.number.interval[0] if self.number.interval else None
+
+    @property
+    def ci_high(self) -> float | None:
+        """Upper end."""
+        return self.number.interval[1] if self.number.interval else None
 
     @property
     def brief(self) -> str:
@@ -64,8 +77,8 @@ class Finding:
             "measured": self.measured,
             "ci_low": self.ci_low,
             "ci_high": self.ci_high,
-            "interval": self.interval,
-            "spread": None if self.spread is None else list(self.spread),
+            "interval": self.number.basis,
+            "spread": None if self.number.spread is None else list(self.number.spread),
             "reason": self.reason,
             "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
@@ -81,12 +94,7 @@ _UNIT_TWICE = re.compile(r" \((?:s|bit/s)\)(: measured [^\s,]+(?: \[[^]]*\])? \w
 
 
 def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
-    """A finding whose sentences call axes and metrics what people call them.
-
-    Args:
-        finding: The finding.
-        names: Axis or metric -> what people call it.
-    """
+    """A finding whose sentences call axes and metrics what people call them, by `names`."""
     paths = sorted(names, key=len, reverse=True)
     if not paths:
         return finding
@@ -105,13 +113,7 @@ def readable(finding: Finding, names: Mapping[str, str]) -> Finding:
 
 
 def judge(claim: Claim, cells: Sequence[Cell], expected: Sequence[Cell]) -> Finding:
-    """Judge one claim, as a family of its own.
-
-    Args:
-        claim: The claim.
-        cells: What was run.
-        expected: Every cell of the whole study, run or not.
-    """
+    """Judge one claim, as a family of its own."""
     return judge_all([claim], cells, expected)[0]
 
 
@@ -124,13 +126,8 @@ def judge_all(
     """Judge claims; the p-values of each family's comparisons are corrected together.
 
     Each plausible value of what a source leaves open makes a family of its own: a verdict over all
-    of them asks for the same answer at each, which needs no correction.
-
-    Args:
-        claims: The claims.
-        cells: What was run.
-        expected: Every cell of the whole study, run or not.
-        skipped: Parts of the study that were not run -> why not.
+    of them asks for the same answer at each, which needs no correction. `cells` were run;
+    `expected` are those of the whole study, run or not; `skipped` says why parts were not run.
     """
     parts = [_parts(claim, cells, expected, skipped or {}) for claim in claims]
     families: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -257,14 +254,9 @@ def _finding(answers: Sequence[Answer]) -> Finding:
     # The number of the test that decides, or of the first that has one.
     ranked = sorted(answers, key=lambda answer: answer.verdict != verdict)
     was_run = any(answer.was_run for answer in answers)
-    for found in (answer.number for answer in ranked):
-        if found.value is not None:
-            low, high = found.interval or (None, None)
-            return Finding(
-                verdict, reason, found.value, low, high, found.basis, found.spread, comparisons,
-                was_run=was_run, short=short, shown=found.text,
-            )  # fmt: skip
-    return Finding(verdict, reason, comparisons=comparisons, was_run=was_run, short=short)
+    known = (found for answer in ranked if (found := answer.number).value is not None)
+    number = next(known, NOT_MEASURED)
+    return Finding(verdict, reason, number, comparisons, was_run=was_run, short=short)
 
 
 def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
@@ -283,21 +275,9 @@ def _over_values(found: Sequence[tuple[Mapping[str, Any], Finding]]) -> Finding:
         if len(verdicts) == 1
         else f"{'It depends on' if verdict == 'depends' else 'By'} {axes}: {_by_verdict(found)}."
     )
-    number = next((f for _, f in found if f.measured is not None), found[0][1])
-    return Finding(
-        verdict,
-        head,
-        number.measured,
-        number.ci_low,
-        number.ci_high,
-        number.interval,
-        number.spread,
-        comparisons,
-        tuple(found),
-        any(finding.was_run for _, finding in found),
-        short=head,
-        shown=number.shown,
-    )
+    decided = next((f for _, f in found if f.measured is not None), found[0][1])
+    was_run = any(finding.was_run for _, finding in found)
+    return Finding(verdict, head, decided.number, comparisons, tuple(found), was_run, short=head)
 
 
 def _together(verdicts: Collection[Verdict]) -> Verdict:

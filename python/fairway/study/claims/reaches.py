@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairway.study.claims.cells import Cell
-from fairway.study.claims.verdicts import Answer, Verdict
+from fairway.study.claims.verdicts import Answer, Number, Verdict
 
 
 def reaches(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
@@ -47,12 +47,10 @@ def reaches(test: Mapping[str, Any], cells: Sequence[Cell], _: Sequence[Cell]) -
     ends = "" if least == most else f" [{least:g}, {to}]"
     reason = f"Reached at {mean:g}{ends}, {claimed}."
     has_ends = any(cell.ci_low is not None for _, cell in row)
+    interval = (least, most) if has_ends and math.isfinite(most) else None
+    basis = _basis(row, has_ends=has_ends, reached=math.isfinite(most))
     return Answer(
-        reason,
-        limit=_between(least, most, low, high),
-        measured=mean,
-        interval=(least, most) if has_ends and math.isfinite(most) else None,
-        basis=_basis(row, has_ends=has_ends, reached=math.isfinite(most)),
+        reason, limit=_between(least, most, low, high), found=Number(mean, interval, basis)
     )
 
 

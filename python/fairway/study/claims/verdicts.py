@@ -181,10 +181,10 @@ class Number:
         unit_of: The metric whose unit it has; empty if it has none.
     """
 
-    value: float | None
-    interval: tuple[float, float] | None
-    basis: str
-    spread: tuple[float, float] | None
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    basis: str = "none: not measured"
+    spread: tuple[float, float] | None = None
     unit_of: str = ""
 
     @property
@@ -195,6 +195,10 @@ class Number:
         if self.interval is not None or self.spread is None:
             return measured(self.unit_of, self.value, self.interval)
         return f"{measured(self.unit_of, self.value)}, of {span(self.unit_of, self.spread)}"
+
+
+#: The number of a test that measured nothing.
+NOT_MEASURED = Number()
 
 
 def basis_of(repetitions: int, confidence: float = 1 - ALPHA) -> str:
@@ -213,11 +217,7 @@ class Answer:
         comparisons: What decides.
         limit: A verdict that the test does not get beyond, whatever the comparisons say.
         note: A sentence more.
-        measured: A number to be shown where there are no comparisons.
-        unit_of: The metric whose unit it has; empty if it has none.
-        interval: Its interval, if it has one.
-        basis: What the interval is, or why there is none.
-        spread: Least and largest of the cells that it is of, if there are several.
+        found: A number to be shown where there are no comparisons.
         of: The metric that the lead names, if it names one.
         every: Whether the sentence tells of each comparison against the claim, not of one alone.
         was_run: Whether any point that the test speaks of was run.
@@ -227,11 +227,7 @@ class Answer:
     comparisons: tuple[Comparison, ...] = ()
     limit: Verdict = "supported"
     note: str = ""
-    measured: float | None = None
-    unit_of: str = ""
-    interval: tuple[float, float] | None = None
-    basis: str = ""
-    spread: tuple[float, float] | None = None
+    found: Number = NOT_MEASURED
     of: str = ""
     every: bool = False
     was_run: bool = True
@@ -241,8 +237,7 @@ class Answer:
         """The number that stands for the answer: of the comparison that decides, if any."""
         shown = self.decisive
         if shown is None:
-            basis = self.basis or "none: not measured"
-            return Number(self.measured, self.interval, basis, self.spread, self.unit_of)
+            return self.found
         alike = [c.mean for c in self.comparisons if c.logarithmic == shown.logarithmic]
         spread = (min(alike), max(alike)) if len(alike) > 1 else None
         return Number(shown.mean, shown.interval, shown.basis, spread, shown.unit_of)
