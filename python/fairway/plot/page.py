@@ -86,8 +86,6 @@ class Table:
     """A table of ready-made text; the first `labels` columns are text, the others numbers.
 
     Attributes:
-        caption: What it shows.
-        columns: Headings.
         rows: Lines of text, some of which may be a `Link`.
         labels: How many columns are text.
         trailing: How many of the last columns are text again.
@@ -139,9 +137,6 @@ class Figure:
     """A chart with what a reader is told about it.
 
     Attributes:
-        title: What it shows.
-        chart: The chart.
-        caption: More about it.
         data: Its numbers as CSV; those inside the chart if not given.
     """
 
@@ -166,10 +161,6 @@ class Section:
     """A heading with what stands under it.
 
     Attributes:
-        title: The heading.
-        text: A paragraph.
-        links: Where there is more.
-        tables: Tables, one under the other.
         figures: Charts, one under the other, or side by side if `grid` is set.
         grid: Smallest width in pixels of a chart in a grid; none for full width.
         verdicts: Claims as mappings: verdict, id, statement, where, finding; and, if there are any,

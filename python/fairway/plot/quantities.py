@@ -17,7 +17,6 @@ class Quantity:
     Attributes:
         name: Short name, also of the figure's file.
         table: "series" (per flow) or "queues" (per link).
-        column: The column.
         words: Title of the axis, without the unit.
         keep: What thinning out preserves: extremes of a state, or the mean of a rate.
         alt: What a reader who cannot see the chart is told.

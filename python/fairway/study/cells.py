@@ -30,7 +30,6 @@ class Column:
     Attributes:
         metric: The metric they are held against.
         title: Whose numbers they are.
-        rows: Lines of the CSV file.
         match: Axis -> column of the file that holds its values.
         column: Column of the numbers, if it is always the same.
         column_axis: Axis whose value names the column, if not.
@@ -38,7 +37,6 @@ class Column:
         scale: What a published number is multiplied by to be in the metric's unit.
         where: Axis -> values of the points that it is for; all points if empty.
         mean_over: Axis over whose values the published number is a mean, if it is one.
-        path: The CSV file.
     """
 
     metric: str

@@ -24,8 +24,6 @@ class PartResult:
     """A part of a study, run again.
 
     Attributes:
-        part: The part.
-        sweep: Every run.
         cells: Published beside measured, one per point and metric.
         quick: How it was shortened; none if it was not.
         directory: Where its runs are kept.
@@ -64,7 +62,6 @@ class ReproductionData:
     """A study run again.
 
     Attributes:
-        study: The study.
         parts: Name -> what came of it, of every part that was run.
         skipped: Name -> why not, of every other part.
         findings: The verdict of each claim, in the study's order.

@@ -15,9 +15,8 @@ from fairway.study.claims import Cell, point_is_at
 from fairway.study.data import PartResult
 from fairway.study.model import Part
 from fairway.study.ratios import ratio_charts
-from fairway.study.residuals import residual_section
-from fairway.study.small_multiples import small_multiples
-from fairway.study.time_charts import phase_section, time_section
+from fairway.study.residuals import metrics_of, residual_section
+from fairway.study.time_charts import phase_section, small_multiples, time_section
 
 
 def figure_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
@@ -251,7 +250,7 @@ def _panels(
 def _dots(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """Metrics of every value of an axis, a chart for each value of another."""
     study, axis, panel = result.part, figure["axis"], figure["panel"]
-    metrics = figure["metric"] if isinstance(figure["metric"], list) else [figure["metric"]]
+    metrics = metrics_of(figure)
     excess, log = figure.get("excess", False), figure.get("log", False)
     cells = [
         cell

@@ -156,10 +156,7 @@ def _part(directory: Path) -> Part:
     part = Part(
         key=key if top == directory else f"{top.resolve().name}/{key}",
         directory=directory,
-        title=raw["title"],
-        source=raw["source"],
-        question=str(raw.get("question", "")),
-        summary=raw.get("summary", ""),
+        **_about(raw),
         experiment=inside(directory, raw["experiment"], f"{path}: experiment", top),
         repetitions=raw.get("repetitions", 1),
         axes=axes,
@@ -178,6 +175,11 @@ def _part(directory: Path) -> Part:
     if top != directory and (directory / CLAIMS_FILE).exists():
         raise InputError(f"{directory / CLAIMS_FILE}: of a part; claims stand in {top}")
     return part
+
+
+def _about(raw: Mapping[str, Any]) -> dict[str, str]:
+    """What a study says of itself, or a part."""
+    return {key: str(raw.get(key, "")) for key in ("title", "source", "question", "summary")}
 
 
 def _raw(directory: Path) -> dict[str, Any]:
@@ -217,10 +219,7 @@ def _divided(directory: Path, raw: Mapping[str, Any]) -> Study:
     return Study(
         key=directory.resolve().name,
         directory=directory,
-        title=raw["title"],
-        source=raw["source"],
-        question=str(raw.get("question", "")),
-        summary=raw.get("summary", ""),
+        **_about(raw),
         parts=parts,
         claims=tuple(_claims(directory, parts)),
         left_out=tuple(left_out),

@@ -40,23 +40,16 @@ class Part:
     """A part of a published study, or all of it.
 
     Attributes:
-        key: Its name.
-        directory: Where its files are.
-        title: What it is.
-        source: Where it was published.
         question: What was asked, in one sentence; empty if the study does not say.
         summary: What was done, for the report.
-        experiment: The experiment file.
         repetitions: Runs of each point, or a table that says when they end.
         axes: What varies: path in the experiment -> values; and `SCENARIO`, if there are several.
         scenarios: Name -> what it sets in the experiment.
         names: What people call an axis.
-        set: Values set in the experiment.
         quick: Its shortened form, if it has one.
         table: Its points, if not every combination of the axes is one, or each has its own
             settings.
         compared: Published numbers that measurements are held against, one entry a metric.
-        references: Other numbers shown beside.
         figures: Figures of the report, as tables of `study.toml`.
         backend: What answers: `sim` or `linux`.
     """
@@ -175,10 +168,6 @@ class Study:
     """A published study.
 
     Attributes:
-        key: Its name.
-        directory: Where its files are.
-        title: What it is.
-        source: Where it was published.
         question: What was asked, in one sentence; empty if the study does not say.
         summary: What was done, for the report.
         parts: Name -> part; of a study that is not divided, the one part has no name.

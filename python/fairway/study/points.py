@@ -20,7 +20,6 @@ class Points:
     """A table of points.
 
     Attributes:
-        path: The file.
         match: Axis -> column that holds its values.
         settings: Values of these axes -> what is set in the experiment, and `REPETITIONS`.
     """

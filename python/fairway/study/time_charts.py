@@ -10,7 +10,7 @@ import polars as pl
 
 from fairway.ground import text
 from fairway.metrics.phases import of_series
-from fairway.plot.figures import TimeChart, Width, over_time
+from fairway.plot.figures import TimeChart, Width, over_time, thin
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
@@ -22,6 +22,18 @@ from fairway.sweep.outcome import Outcome
 _POINTS = 600
 #: Height of a chart in pixels.
 _HEIGHT = 150
+#: Points along a line of a small chart.
+_SMALL_POINTS = 250
+
+
+def _first_runs(result: PartResult, at: Mapping[str, Any]) -> list[Outcome]:
+    """Repetition 0 of each point with these values of the axes."""
+    outcomes = [one for one in result.sweep.outcomes if one.point.repetition == 0]
+    return [one for one in outcomes if point_is_at(one.point.axes, at)]
+
+
+def _title(result: PartResult, outcome: Outcome) -> str:
+    return ", ".join(map(str, outcome.point.axes.values())) or result.part.key
 
 
 def time_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
@@ -34,8 +46,7 @@ def time_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
         units.setdefault(quantity.title.rpartition(" (")[2], []).append(quantity)
     charts = [
         drawn
-        for outcome in result.sweep.outcomes
-        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, at)
+        for outcome in _first_runs(result, at)
         for together in units.values()
         for drawn in _charts(result, figure, outcome, together)
     ]
@@ -119,18 +130,12 @@ def _long(
 
 def phase_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     """The window of the first flow at each point, its phases behind it, over the same time."""
-    drawn = [
-        outcome
-        for outcome in result.sweep.outcomes
-        if outcome.point.repetition == 0 and point_is_at(outcome.point.axes, figure.get("at", {}))
-    ]
     until = float(figure.get("until_s", float("inf")))
     shown = {}
-    for outcome in drawn:
+    for outcome in _first_runs(result, figure.get("at", {})):
         flow = str(outcome.summary["flows"][0]["id"])
         rows = outcome.series().filter(pl.col("flow") == flow, pl.col("t_s") <= until)
-        title = ", ".join(str(value) for value in outcome.point.axes.values()) or result.part.key
-        shown[title] = (rows, of_series(rows, flow))
+        shown[_title(result, outcome)] = (rows, of_series(rows, flow))
     charts = [
         Figure(title, phase_chart(rows, found, width=FILL))
         for title, (rows, found) in shown.items()
@@ -138,3 +143,54 @@ def phase_section(result: PartResult, figure: Mapping[str, Any]) -> Section:
     ]
     lead = "cwnd in segments, each chart on its own scale, against time in seconds."
     return Section(figure["title"], lead, figures=charts, grid=330)
+
+
+def small_multiples(result: PartResult, figure: Mapping[str, Any]) -> Section:
+    """One small chart per point, all with the same axes.
+
+    `beside` of the figure gives values of some axes whose runs stand in the charts of the others.
+    """
+    quantity, beside = QUANTITIES[figure["quantity"]], figure.get("beside", {})
+    runs = _first_runs(result, {})
+    # A run that stands beside others has no chart of its own.
+    drawn = [run for run in runs if not (beside and point_is_at(run.point.axes, beside))]
+    frames = [_with_beside(outcome, runs, quantity, beside) for outcome in drawn]
+    # The axis is for what is drawn: single samples reach far above their neighbours' mean.
+    shown = [
+        thin(frame, quantity.key, quantity.column, _SMALL_POINTS, quantity.keep) for frame in frames
+    ]
+    tops = [float(frame[quantity.column].max() or 0.0) for frame in shown]  # type: ignore[arg-type]
+    y_max = max(tops, default=0.0) * quantity.scale
+    charts = []
+    for outcome, frame in zip(drawn, frames, strict=True):
+        chart = over_time(
+            frame, quantity, width=FILL, height=120, points=_SMALL_POINTS, y_max=y_max or None,
+            titles=False,
+        )  # fmt: skip
+        charts.append(Figure(_title(result, outcome), chart))
+    axes = f"{quantity.title} against time (s); the same axes in every chart."
+    return Section(figure["title"], axes, figures=charts, grid=215)
+
+
+def _with_beside(
+    outcome: Outcome, runs: Sequence[Outcome], quantity: Quantity, beside: Mapping[str, Any]
+) -> pl.DataFrame:
+    """A run's time series, and that of the run that differs from it in the axes of `beside`.
+
+    Lines are named by the values of these axes, and by their flow where a run has several.
+    """
+    frame: pl.DataFrame = getattr(outcome.run, quantity.table)
+    point = {**outcome.point.axes, **beside}
+    other = next((run for run in runs if beside and run.point.axes == point), None)
+    if other is None:
+        return frame
+
+    def named(run: Outcome) -> pl.DataFrame:
+        of_run: pl.DataFrame = getattr(run.run, quantity.table)
+        name = ", ".join(text.label(run.point.axes[axis]) for axis in beside)
+        line = pl.lit(name)
+        if of_run[quantity.key].n_unique() > 1:
+            line = line + ": " + pl.col(quantity.key)
+        return of_run.with_columns(line.alias(quantity.key))
+
+    return pl.concat([named(outcome), named(other)])

@@ -21,12 +21,9 @@ class Cell:
     """One metric at one point, published beside measured.
 
     Attributes:
-        point: Axis -> value.
-        metric: Name of the metric.
         published: The paper's number; none where it gives none.
         measured: Mean over repetitions; none if the point was not run or has no value.
         ci_low: Lower end of the 95 % interval; none with one repetition.
-        ci_high: Upper end.
         values: The value of each repetition that has one.
         references: Other numbers shown beside, by title.
         repetitions: Which repetitions `values` are of; 0, 1, … if not given.
@@ -118,11 +115,11 @@ class Between:
 
 
 class NotComparable(Exception):  # noqa: N818
-    """Two groups of cells have no effect between them; the message is a sentence without stop."""
+    """A test has nothing to compare; the message is a sentence without its full stop."""
 
 
 class NotRun(NotComparable):
-    """They have none because one of them was not run."""
+    """There is nothing because cells were not run."""
 
 
 def of_cell(cell: Cell) -> Effect:

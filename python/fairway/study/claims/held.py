@@ -11,7 +11,7 @@ from typing import Any
 
 from fairway.stats import Estimate, statistic_interval
 from fairway.study.claims import units
-from fairway.study.claims.cells import Cell, is_at, place
+from fairway.study.claims.cells import Cell, NotComparable, NotRun, is_at, place
 from fairway.study.claims.verdicts import (
     NOTHING_RANDOM,
     SAME,
@@ -39,7 +39,7 @@ def cells_within(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -
     differences = [(abs(c.difference), c) for c, _ in found if c.difference is not None]
     total, metric = sum(cell.published is not None for cell in expected), test["metric"]
     if not differences:
-        return Answer("No cell has both a published and a measured value.", limit="undecided")
+        raise NotComparable("No cell has both a published and a measured value")
     mean = math.fsum(d for d, _ in differences) / len(differences)
     largest, worst = max(differences, key=lambda pair: pair[0])
     reason = (
@@ -71,7 +71,7 @@ def errors(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Answ
     held = [(c, wanted) for c in cells if (wanted := _held_against(test, c))]
     found = [(abs(c.measured / wanted - 1), c) for c, wanted in held if c.measured is not None]
     if not found:
-        return Answer("No cell has both numbers.", limit="undecided")
+        raise NotComparable("No cell has both numbers")
     total = sum(bool(_held_against(test, cell)) for cell in expected)
     median = statistics.median(error for error, _ in found)
     largest, worst = max(found, key=lambda pair: pair[0])
@@ -177,7 +177,7 @@ def follows(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> Ans
         if not (abs(share - 1) <= test["within"] or covered):
             off.append(where)
     if not ratios:
-        return Answer("No cell has both numbers.", limit="undecided")
+        raise NotComparable("No cell has both numbers")
     reason = f"Measured / expected: {'; '.join(ratios)}."
     verdict: Verdict = "supported"
     if off:
@@ -216,7 +216,7 @@ def among_runs(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> 
             outside.append(f"{published} at {where} ({units.span(test['metric'], (low, high))})")
     found = inside + len(outside)
     if not found:
-        return Answer("No cell has both a number and several runs.", limit="undecided")
+        raise NotComparable("No cell has both a number and several runs")
     reason = (
         f"{inside} of {found} numbers are among at least {fewest} runs; a further run would be "
         f"with a probability of {100 * (fewest - 1) / (fewest + 1):.3g} %"
@@ -273,7 +273,7 @@ def distance(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> An
     low, high = test.get("at_least", -math.inf), test.get("at_most", math.inf)
     metric = test["metric"]
     if not apart:
-        return Answer("One side of the comparison was not run.", limit="not run")
+        raise NotRun("One side of the comparison was not run")
     # Of cells: one that was repeated more often counts no more.
     mean = statistics.fmean(map(statistics.fmean, by_cell.values()))
     (where, _), largest = max(apart.items(), key=lambda item: item[1])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from fairway.ground import text
-from fairway.study.claims.cells import Cell, is_at, place, split
+from fairway.study.claims.cells import Cell, NotComparable, NotRun, is_at, place, split
 from fairway.study.claims.reading import KINDS, Claim
 from fairway.study.claims.verdicts import (
     NOT_MEASURED,
@@ -243,7 +243,10 @@ def _answer(
         return Answer(f"Not run: {why}.", limit="not run", was_run=False)
     if not any(cell.measured is not None for cell in chosen):
         return Answer("No point that it speaks of was run.", limit="not run", was_run=False)
-    return KINDS[test["kind"]][2](test, chosen, wanted)
+    try:
+        return KINDS[test["kind"]][2](test, chosen, wanted)
+    except NotComparable as why:
+        return Answer(f"{why}.", limit="not run" if isinstance(why, NotRun) else "undecided")
 
 
 def _finding(answers: Sequence[Answer]) -> Finding:

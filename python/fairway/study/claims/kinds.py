@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +58,7 @@ def published(test: _Test, cells: Sequence[Cell], expected: Sequence[Cell]) -> A
             )
         )  # fmt: skip
     if not found:
-        return _open("No cell has both a published and a measured value.")
+        raise NotComparable("No cell has both a published and a measured value")
     total = sum(cell.published is not None for cell in expected)
     return Answer("Measured", tuple(found), note=_domain(len(found), total))
 
@@ -82,14 +82,11 @@ def order(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     for values, chosen in _each(test, cells):
         missing = [v for group in groups for v in group if not _was_run(chosen, axis, v)]
         if missing:
-            return _missing(f"Not run{_where(values)}: {', '.join(map(text.label, missing))}.")
+            raise NotRun(f"Not run{_where(values)}: {', '.join(map(text.label, missing))}")
         for upper, lower in itertools.pairwise(groups):
             for high, low in itertools.product(upper, lower):
                 label = f"{text.label(high)} − {text.label(low)}{_where(values)}"
-                try:
-                    effect = difference(chosen, {axis: high}, {axis: low})
-                except NotComparable as why:
-                    return _without_effect(why, values)
+                effect = _effect(difference, chosen, {axis: high}, {axis: low}, values)
                 found.append(_compared(label, effect, 0.0, math.inf, strict=True))
         ranked = _ranked(chosen, axis, [v for group in groups for v in group])
         leads.append(f"{' > '.join(map(text.label, ranked))}{_where(values)}")
@@ -104,13 +101,10 @@ def trend(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     for values, chosen in _each(test, cells):
         steps = ordered([c.point[axis] for c in chosen if c.values and axis in c.point])
         if len(steps) < 2:
-            return _missing(f"Fewer than two values of the axis were run{_where(values)}.")
+            raise NotRun(f"Fewer than two values of the axis were run{_where(values)}")
         for first, second in itertools.pairwise(steps):
             label = f"{text.label(first)} to {text.label(second)}{_where(values)}"
-            try:
-                effect = difference(chosen, {axis: second}, {axis: first})
-            except NotComparable as why:
-                return _without_effect(why, values)
+            effect = _effect(difference, chosen, {axis: second}, {axis: first}, values)
             found.append(_compared(label, effect, low, high))
     return Answer(f"Claimed {test['direction']} in {axis}", tuple(found), every=True)
 
@@ -121,10 +115,7 @@ def compare(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     between = difference if test["how"] == "difference" else ratio
     found: list[Comparison] = []
     for values, chosen in _each(test, cells):
-        try:
-            effect = between(chosen, test["left"], test["right"])
-        except NotComparable as why:
-            return _without_effect(why, values)
+        effect = _effect(between, chosen, test["left"], test["right"], values)
         compared = _compared(place(values), effect, low, high, is_ratio=test["how"] == "ratio")
         found.append(replace(compared, between=_sides(test)))
     return Answer(test["how"].capitalize(), tuple(found))
@@ -141,26 +132,21 @@ def _sides(test: _Test) -> str:
 def no_difference(test: _Test, cells: Sequence[Cell], _: Sequence[Cell]) -> Answer:
     """Two variants, or all of an axis two by two, the same within a margin."""
     margin = _margin(test, "margin")
-    low, high = -margin.value, margin.value
-    if margin.kind == "share":
-        low, high = -math.log1p(margin.value), math.log1p(margin.value)
+    is_ratio = margin.kind == "share"
+    most = math.log1p(margin.value) if is_ratio else margin.value
     found: list[Comparison] = []
     for values, chosen in _each(test, cells):
         sides = list(_two_by_two(test, chosen))
         if not sides:
-            return _missing(f"Fewer than two values of the axis were run{_where(values)}.")
+            raise NotRun(f"Fewer than two values of the axis were run{_where(values)}")
         for left, right in sides:
             label = f"{place(left)} and {place(right)}{_where(values)}"
-            try:
-                effect = (ratio if margin.kind == "share" else difference)(chosen, left, right)
-            except NotComparable as why:
-                return _without_effect(why, values)
-            if margin.kind == "share" and not effect.logarithmic:
-                return _open(f"A share needs values above zero: give a margin{_where(values)}.")
-            is_ratio = margin.kind == "share"
-            found.append(_compared(label, effect, low, high, equivalence=True, is_ratio=is_ratio))
-    lead = "Ratio" if margin.kind == "share" else "Difference"
-    return Answer(lead, tuple(found))
+            effect = _effect(ratio if is_ratio else difference, chosen, left, right, values)
+            if is_ratio and not effect.logarithmic:
+                where = _where(values)
+                raise NotComparable(f"A share needs values above zero: give a margin{where}")
+            found.append(_compared(label, effect, -most, most, equivalence=True, is_ratio=is_ratio))
+    return Answer("Ratio" if is_ratio else "Difference", tuple(found))
 
 
 def _two_by_two(
@@ -227,17 +213,18 @@ def _log(bound: float) -> float:
     return math.log(bound)
 
 
-def _open(why: str) -> Answer:
-    return Answer(why, limit="undecided")
-
-
-def _missing(why: str) -> Answer:
-    return Answer(why, limit="not run")
-
-
-def _without_effect(why: NotComparable, values: Mapping[str, Any]) -> Answer:
-    sentence = f"{why}{_where(values)}."
-    return _missing(sentence) if isinstance(why, NotRun) else _open(sentence)
+def _effect(
+    between: Callable[..., Between],
+    cells: Sequence[Cell],
+    left: Mapping[str, Any],
+    right: Mapping[str, Any],
+    values: Mapping[str, Any],
+) -> Between:
+    """The effect between two sides, at these values of the axes of `for_each`."""
+    try:
+        return between(cells, left, right)
+    except NotComparable as why:
+        raise type(why)(f"{why}{_where(values)}") from None
 
 
 def _where(values: Mapping[str, Any]) -> str:

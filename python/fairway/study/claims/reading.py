@@ -56,8 +56,6 @@ class Claim:
     """One claim of a paper.
 
     Attributes:
-        id: Its name.
-        statement: What is claimed.
         where: Section, table or figure of the paper.
         tests: Tables of `claims.toml`, all of which must hold; in a study of parts each names the
             `part` whose cells it speaks of.

@@ -44,7 +44,6 @@ class Comparison:
             every repetition is the same run; such a comparison decides nothing.
         adjusted: Its p-value after Holm's correction; none before it, or without p-value.
         family: How many comparisons were corrected together; 0 before.
-        metric: What was measured.
         between: The two sides whose effect it is, where the label does not say them.
         is_ratio: Whether the effect is one, and has no unit.
         part: The part of a study whose cells it is of.
@@ -174,8 +173,6 @@ class Number:
     """A measured number.
 
     Attributes:
-        value: The number; none if nothing was measured.
-        interval: Its interval; none if it has none.
         basis: What the interval is, or why there is none.
         spread: Least and largest over the comparisons or cells of its test, if there are several.
         unit_of: The metric whose unit it has; empty if it has none.
