@@ -12,7 +12,7 @@ import polars as pl
 from fairway.compare.tune.result import Tuning
 from fairway.compare.tune.space import Parameter, number_of
 from fairway.ground import text
-from fairway.plot.figures import PALETTE, Width, inline, layered
+from fairway.plot.figures import PALETTE, inline, layered
 from fairway.plot.page import FILL, Figure, Section, render
 
 #: What a trial is, in the order of its colours.
@@ -21,7 +21,7 @@ _COLOURS = [PALETTE[1], PALETTE[0], "#999999"]
 _SHAPES = ["diamond", "circle", "cross"]
 
 
-def course(tuning: Tuning, index: int, *, width: Width = 640, height: int = 240) -> alt.LayerChart:
+def course(tuning: Tuning, index: int) -> alt.LayerChart:
     """An objective over the trials; the line is the best so far, dashed the default."""
     objective = tuning.goal.objectives[index]
     data = _trials(tuning)
@@ -39,12 +39,10 @@ def course(tuning: Tuning, index: int, *, width: Width = 640, height: int = 240)
     line = best_line.mark_line(interpolate="step-after", color=PALETTE[2]).encode(x=x, y=y)
     tooltip = ["trial:Q", alt.Tooltip("y:Q", title=objective.name)]
     points = _points(numbers, x, y, tooltip)
-    return layered([line, points, _default_rule(tuning, index)], title, width, height)
+    return layered([line, points, _default_rule(tuning, index)], title, FILL, 240)
 
 
-def slice_of(
-    tuning: Tuning, index: int, parameter: Parameter, *, width: Width = 300, height: int = 200
-) -> alt.LayerChart:
+def slice_of(tuning: Tuning, index: int, parameter: Parameter) -> alt.LayerChart:
     """An objective over the values of one parameter."""
     objective = tuning.goal.objectives[index]
     data = _trials(tuning).rename({f"y{index}": "y"})
@@ -66,10 +64,10 @@ def slice_of(
     tooltip = ["trial:Q", alt.Tooltip(x.shorthand, title=parameter.name),
                alt.Tooltip("y:Q", title=objective.name)]  # fmt: skip
     points = _points(data.select("trial", "x", "y", "kind"), x, y, tooltip)
-    return layered([points, _default_rule(tuning, index)], title, width, height)
+    return layered([points, _default_rule(tuning, index)], title, FILL, 200)
 
 
-def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
+def importances(tuning: Tuning, index: int) -> alt.Chart:
     """How much of what the best trials share is each parameter's."""
     shares = tuning.found.importances[index]
     objective = tuning.goal.objectives[index]
@@ -83,17 +81,17 @@ def importances(tuning: Tuning, index: int, *, width: Width = 480) -> alt.Chart:
             y=alt.Y("parameter:N", title=None, sort=None),
             tooltip=["parameter:N", alt.Tooltip("share:Q", format=".2f")],
         )
-        .properties(width=width, height=24 * len(shares)),
+        .properties(width=FILL, height=24 * len(shares)),
     )
 
 
-def fronts(tuning: Tuning, *, width: Width = 480, height: int = 320) -> Iterator[alt.LayerChart]:
+def fronts(tuning: Tuning) -> Iterator[alt.LayerChart]:
     """Each two objectives against each other; the cross is the default."""
     for first, second in itertools.combinations(range(len(tuning.goal.objectives)), 2):
-        yield _front(tuning, first, second, width, height)
+        yield _front(tuning, first, second)
 
 
-def _front(tuning: Tuning, first: int, second: int, width: Width, height: int) -> alt.LayerChart:
+def _front(tuning: Tuning, first: int, second: int) -> alt.LayerChart:
     names = [tuning.goal.objectives[index].name for index in (first, second)]
     data = _trials(tuning).rename({f"y{first}": "x", f"y{second}": "y"})
     x = alt.X("x:Q", title=names[0], scale=alt.Scale(zero=False))
@@ -104,7 +102,7 @@ def _front(tuning: Tuning, first: int, second: int, width: Width, height: int) -
     at_default = alt.Chart(inline(default, x="number", y="number")).encode(x=x, y=y)
     cross = at_default.mark_point(shape="cross", size=160, color="black", filled=True)
     title = f"{names[1]} against {names[0]} of every trial, and of the default"
-    return layered([points, cross], title, width, height)
+    return layered([points, cross], title, FILL, 320)
 
 
 def _trials(tuning: Tuning) -> pl.DataFrame:
@@ -163,7 +161,7 @@ def report(tuning: Tuning) -> str:
     ]  # fmt: skip
     if len(goal.objectives) > 1:
         figures = [Figure("Trade-off", chart, "The black cross is the default.")
-                   for chart in fronts(tuning, width=FILL)]  # fmt: skip
+                   for chart in fronts(tuning)]  # fmt: skip
         sections.append(Section("What one objective costs the other", figures=figures))
     for index, objective in enumerate(goal.objectives):
         sections += _of_objective(tuning, index, objective.name)
@@ -179,14 +177,14 @@ def report(tuning: Tuning) -> str:
 
 def _of_objective(tuning: Tuning, index: int, name: str) -> list[Section]:
     figures = [
-        Figure("Course", course(tuning, index, width=FILL),
+        Figure("Course", course(tuning, index),
                "The line is the best so far that keeps the constraints, dashed the default.")
     ]  # fmt: skip
     if tuning.found.importances[index]:
         caption = "How much of what sets the best trials apart is each parameter's (PED-ANOVA)."
-        figures.append(Figure("Importance", importances(tuning, index, width=FILL), caption))
+        figures.append(Figure("Importance", importances(tuning, index), caption))
     slices = [
-        Figure(parameter.name, slice_of(tuning, index, parameter, width=FILL))
+        Figure(parameter.name, slice_of(tuning, index, parameter))
         for parameter in tuning.parameters
     ]
     return [

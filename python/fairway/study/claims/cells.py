@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,11 +213,11 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(value / len(values) for value in values)
 
 
-def ordered(values: Sequence[Any], key: Callable[[Any], float] = float) -> list[Any]:
+def ordered(values: Sequence[Any]) -> list[Any]:
     """Distinct values of an axis in rising order, or as they come if they are not all numbers."""
     distinct = list({repr(value): value for value in values}.values())
     try:
-        return sorted(distinct, key=key)
+        return sorted(distinct, key=float)
     except (TypeError, ValueError):
         return distinct
 
