@@ -618,7 +618,7 @@ impl Scoreboard {
         len
     }
 
-    /// Mark retransmissions lost of which later transmissions have been delivered.
+    /// Mark retransmissions lost if later transmissions have been delivered.
     pub fn detect_lost_retransmissions(&mut self, summary: &mut AckSummary) {
         let Some(highest) = self.sacked.last() else { return };
         let by_number = self.detection == LossDetection::Fack;

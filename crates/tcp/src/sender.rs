@@ -109,9 +109,9 @@ pub struct Negotiated {
 /// Segments sent in answer to one event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pass {
-    /// Whether anything has left.
+    /// Whether anything was sent.
     sent: bool,
-    /// Whether a tail loss probe has left; nothing leaves with it.
+    /// Whether a tail loss probe was sent; nothing is sent with it.
     probed: bool,
     /// Whether the last segment was allowed to exceed the window.
     is_forced: bool,

@@ -302,7 +302,7 @@ impl Sender {
         false
     }
 
-    /// One step of a reduction under way.
+    /// One step of the current reduction.
     fn reduce_further(&mut self, ack: &Arrival<'_>) {
         if self.policy.reduced_window().is_none() {
             return;

@@ -12,7 +12,7 @@ use crate::timer::Expiry;
 const LEAST_WAIT: Duration = Duration::from_millis(2);
 
 impl Sender {
-    /// Set the timer after an acknowledgement; `wait` is what remains of the reordering window.
+    /// Set the timer after an acknowledgement; `wait` is the rest of the reordering window.
     #[inline(always)]
     pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
