@@ -171,6 +171,8 @@ def compare(first: str | Path, second: str | Path) -> Pair:
 
 
 def _losses(shown: Sequence[tuple[str, Mapping[str, Any]]], more: str) -> Table:
+    counts = ("undecided_packets", "network_duplicates", "reordered_packets",
+              "retransmitted_segments", "needless_retransmissions")  # fmt: skip
     rows = [
         [
             name,
@@ -178,11 +180,7 @@ def _losses(shown: Sequence[tuple[str, Mapping[str, Any]]], more: str) -> Table:
             text.number(way["sent_packets"]),
             text.number(way["lost_packets"]),
             _percent(way["lost_share"]),
-            text.number(way["undecided_packets"]),
-            text.number(way["network_duplicates"]),
-            text.number(way["reordered_packets"]),
-            text.number(way["retransmitted_segments"]),
-            text.number(way["needless_retransmissions"]),
+            *(text.number(way[key]) for key in counts),
         ]
         for name, way in shown
     ]
@@ -204,6 +202,7 @@ def _delays(shown: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
 
 def _ratios(report: Mapping[str, Any], shown: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
     """As traces of both ends give them: (S - R) / S, (S - R) / R, and what was sent again."""
+    shares = ("of_sent", "of_received", "retransmitted_of_sent", "duplicates_of_sent")
     entries = [(f"all from the {_ENDS[index]}", total["loss_ratio"])
                for index, total in enumerate(report["totals"])]  # fmt: skip
     entries += [(name, way["loss_ratio"]) for name, way in shown]
@@ -212,10 +211,7 @@ def _ratios(report: Mapping[str, Any], shown: Sequence[tuple[str, Mapping[str, A
             name,
             text.size(ratio["sent_bytes"]),
             text.size(ratio["received_bytes"]),
-            _percent(ratio["of_sent"]),
-            _percent(ratio["of_received"]),
-            _percent(ratio["retransmitted_of_sent"]),
-            _percent(ratio["duplicates_of_sent"]),
+            *(_percent(ratio[key]) for key in shares),
         ]
         for name, ratio in entries
         if ratio["sent_bytes"]
