@@ -179,26 +179,20 @@ def _timing(
     mean: str | None,
 ) -> dict[str, Any] | None:
     """When messages are written, as the compiled module has it."""
-    from fairway.ground import quantities
+    from fairway.ground.quantities import rate_bps, seconds
 
-    ways: dict[str, dict[str, Any]] = {}
-    if rate is not None:
-        ways["--rate"] = {"kind": "rate", "rate_bps": quantities.rate_bps(rate, "--rate")}
-    if poisson is not None:
-        ways["--poisson"] = {
-            "kind": "poisson",
-            "rate_bps": quantities.rate_bps(poisson, "--poisson"),
-        }
-    if every is not None:
-        ways["--every"] = {"kind": "fixed", "interval_s": quantities.seconds(every, "--every")}
-    if between is not None:
-        least_s, most_s = (quantities.seconds(text, "--between") for text in between)
-        ways["--between"] = {"kind": "uniform", "min_s": least_s, "max_s": most_s}
-    if mean is not None:
-        ways["--mean"] = {"kind": "exponential", "mean_s": quantities.seconds(mean, "--mean")}
-    if len(ways) > 1:
-        raise InputError(f"{' and '.join(ways)}: give one of them")
-    return next(iter(ways.values()), None)
+    least_s, most_s = (seconds(text, "--between") for text in between or (None, None))
+    timings: dict[str, dict[str, Any]] = {
+        "--rate": {"kind": "rate", "rate_bps": rate_bps(rate, "--rate")},
+        "--poisson": {"kind": "poisson", "rate_bps": rate_bps(poisson, "--poisson")},
+        "--every": {"kind": "fixed", "interval_s": seconds(every, "--every")},
+        "--between": {"kind": "uniform", "min_s": least_s, "max_s": most_s},
+        "--mean": {"kind": "exponential", "mean_s": seconds(mean, "--mean")},
+    }
+    given = [option for option, timing in timings.items() if None not in timing.values()]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)}: give one of them")
+    return timings[given[0]] if given else None
 
 
 def _window(wishes: dict[str, Any]) -> int | None:

@@ -6,13 +6,13 @@ import copy
 import difflib
 import functools
 import importlib.resources
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairway.errors import InputError
 from fairway.experiment.plan import Document, parse_toml
+from fairway.ground import registry
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,8 @@ def variant(algorithm: Mapping[str, Any]) -> str:
 @functools.cache
 def preferred(preset: str) -> str:
     """The variant that a preset chooses where the algorithm has it."""
-    from fairway import _core
-
-    found = {entry["name"]: entry for entry in json.loads(_core.presets())}
-    return str(found[preset]["switches"]["cc_variant"])
+    found = next(entry for entry in registry.presets() if entry["name"] == preset)
+    return str(found["switches"]["cc_variant"])
 
 
 def is_own(flow: str, algorithm: Mapping[str, Any]) -> bool:
@@ -101,9 +99,7 @@ def near_matches(known: Sequence[Mapping[str, Any]], name: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return "".join(
-        character for character in name.lower() if character.isalnum() or character == "+"
-    )
+    return "".join(letter for letter in name.lower() if letter.isalnum() or letter == "+")
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
