@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn own_algorithms_stay_what_they_are() {
+    fn own_algorithms_cannot_be_replaced() {
         let catalogue = Catalogue::with(Arc::new(Renos));
         assert!(catalogue.is_foreign("mine") && !catalogue.is_foreign("compound"));
         // After a round trip of ten segments Reno has one more. Compound TCP is refused in a

@@ -4,7 +4,7 @@ use fairway_units::random::Stream;
 
 use crate::{CongestionControl, Member, SlowStart};
 
-/// Whose version of an algorithm.
+/// Version of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// The paper or RFC that defines it.

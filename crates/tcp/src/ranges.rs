@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn inserting_merges_and_reports_what_is_new() {
+    fn inserting_merges_and_reports_new_parts() {
         let mut set = RangeSet::default();
         assert_eq!(insert(&mut set, r(10, 20)), (r(10, 20), vec![r(10, 20)]));
         assert_eq!(insert(&mut set, r(30, 40)), (r(30, 40), vec![r(30, 40)]));

@@ -287,7 +287,7 @@ mod tests {
         });
         e.sample(ms(104), 0, 0);
         assert_eq!((e.srtt(), e.rto()), (Some(ms(100)), ms(300)));
-        // The same again: four times the variation is 20 − 5 = 15, then 15 − 3 = 12: 25, 22 ticks.
+        // Repeated: four times the variation is 20 − 5 = 15, then 15 − 3 = 12: 25, 22 ticks.
         e.sample(ms(104), 0, 0);
         assert_eq!(e.rto(), ms(250));
         e.sample(ms(104), 0, 0);

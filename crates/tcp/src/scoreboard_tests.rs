@@ -256,7 +256,7 @@ fn rfc_6675_does_not_detect_lost_retransmissions() {
 }
 
 #[test]
-fn a_timeout_marks_everything_but_what_is_sacked() {
+fn a_timeout_marks_everything_not_sacked() {
     let mut b = rfc(6);
     sack(&mut b, 2000, 4000);
     b.mark_head_lost();

@@ -136,7 +136,7 @@ pub struct Sender {
     cc: Box<dyn CongestionControl>,
     /// The stack's own way to recover from losses.
     policy: Policy,
-    /// How losses are found.
+    /// Loss detection.
     detector: Detector,
     board: Scoreboard,
     rtt: RttEstimator,
@@ -409,7 +409,7 @@ impl Sender {
             delivered: self.delivered,
             lost: self.lost,
             pacing_delay: self.pacer.delay(now),
-            phase: self.policy.phase_told(self),
+            phase: self.policy.reported_phase(self),
         }
     }
 }

@@ -21,33 +21,35 @@
 //!
 //! 1. `unit` (0, 1): the increments of equation 4.2 are segments (0), or bytes rounded down (1).
 //! 2. `threshold` (0, 1): growth is fast below ssthresh (0), or below the current BWE·RTTmin (1).
-//! `equality` (0, 1): a window equal to the threshold is not below it (0, "<" of 4.2), or is (1,
-//! "<=" of the code and of the prose). 3. `rto_kind` (0, 1): the divided value is the timeout
-//! itself, which is reset when it expires (0), or the minimum timeout, which is never reset (1). In
-//! both an algorithm can only set a lower bound: the timeout is the larger of the value and SRTT +
-//! 4·RTTVAR. `rto_when` (0, 1): divided at each RTT sample (0), or at each call of congestion
-//! avoidance, even if nothing is acknowledged (1).
+//!    `equality` (0, 1): a window equal to the threshold is not below it (0, "<" of 4.2), or is
+//!    (1, "<=" of the code and of the prose).
+//! 3. `rto_kind` (0, 1): the divided value is the timeout itself, which is reset when it expires
+//!    (0), or the minimum timeout, which is never reset (1). In both an algorithm can only set a
+//!    lower bound: the timeout is the larger of the value and SRTT + 4·RTTVAR.
+//!    `rto_when` (0, 1): divided at each RTT sample (0), or at each call of congestion avoidance,
+//!    even if nothing is acknowledged (1).
 //! 4. `ratio` (0, 0): rateCA is RTT_old/RTT_min (0, equation and code), never below 1; or
 //!    RTT_old/RTT_new (1, the prose, which says "lower than 1 is danger").
 //!    `rtt_series` (0, 1): of RTT samples (0), or of smoothed RTTs as everywhere in ns-3.29 (1).
 //!    RTT_old is the value before the newest; the code's `m_oldRtt` is not printed.
 //! 5. `sign` (0, 0): rateCA as printed (0), so that with RTT_min a growing queue accelerates growth
-//! below the threshold, and with RTT_new from it on; or inverted so that growth falls on both sides
-//! when the RTT rises (1, the intention of the prose). `rto_rule` (0, 0): the value is divided by
-//! rateCA (0, equation 4.5), or multiplied by RTT_new/RTT_old (1, equation 4.1): a queue makes it
-//! shorter or longer. 6. `rto_start_ms` (1000, 1000): the value before the first step. The prose
-//! has an initial timeout of 1 ms; in ns-3.29 that is the clock granularity, and the minimum
-//! timeout is 1 s. 7. `estimator` (0, 0): a bandwidth sample per round trip, as in Westwood+, which
-//! the text names (0), or per acknowledgement, as in Westwood, the default of ns-3.29 (1). With
-//! ns-3.29's filter (1) every loss would leave about 2 segments, and reading 1 would stay there;
-//! the thesis's throughputs (table C-1) are those of windows many times larger.
+//!    below the threshold, and with RTT_new from it on; or inverted so that growth falls on both
+//!    sides when the RTT rises (1, the intention of the prose).
+//!    `rto_rule` (0, 0): the value is divided by rateCA (0, equation 4.5), or multiplied by
+//!    RTT_new/RTT_old (1, equation 4.1): a queue makes it shorter or longer.
+//! 6. `rto_start_ms` (1000, 1000): the value before the first step. The prose has an initial
+//!    timeout of 1 ms; in ns-3.29 that is the clock granularity, and the minimum timeout is 1 s.
+//! 7. `estimator` (0, 0): a bandwidth sample per round trip, as in Westwood+, which the text names
+//!    (0), or per acknowledgement, as in Westwood, the default of ns-3.29 (1). With ns-3.29's filter
+//!    (1) every loss would leave about 2 segments, and reading 1 would stay there; the thesis's
+//!    throughputs (table C-1) are those of windows many times larger.
 //! 8. `filter` (0, 1): 19/21 of the text, its equation 3.4 and algorithm 3-1 (0), or the sampling
 //!    and the 0.9, 0.05, 0.05 of ns-3.29 (1).
 //! 9. Algorithms 4-1 and 4-2 are figures, which were not available. `slow_start` (0, 1): below
-//! ssthresh the first line of 4.2 applies (0; an abstract of 2020 says that both phases are
-//! changed), or a segment per acknowledgement, as the code replaces only congestion avoidance (1).
-//! `hold` (0, 0): above ssthresh the window grows (0), or is held at it (1): the text says that
-//! cwnd tracks ssthresh and never exceeds it, but no equation does.
+//!    ssthresh the first line of 4.2 applies (0; an abstract of 2020 says that both phases are
+//!    changed), or a segment per acknowledgement, as the code replaces only congestion avoidance
+//!    (1). `hold` (0, 0): above ssthresh the window grows (0), or is held at it (1): the text says
+//!    that cwnd tracks ssthresh and never exceeds it, but no equation does.
 //!
 //! `rto_step` (2, 1) is the effect of a division. 0: none, with the stack's own bound, as ns-3.29
 //! has no such variable in that class. 1: as written: the quotient in seconds becomes a `Time`,

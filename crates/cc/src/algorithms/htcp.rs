@@ -200,7 +200,7 @@ struct Round {
     end: u64,
     started: Time,
     delivered_at_start: u64,
-    /// Of the last whole round, bytes per second.
+    /// Throughput of the last whole round, bytes per second.
     throughput: f64,
 }
 

@@ -55,7 +55,7 @@ fn half_of_a_small_window_is_sent_at_once_and_two_of_none() {
 }
 
 #[test]
-fn a_delayed_acknowledgement_leaves_after_40_ms_and_the_rest_of_a_tick() {
+fn a_delayed_acknowledgement_is_sent_after_40_ms_and_the_rest_of_a_tick() {
     // Observed in Linux: of 17 segments sent together the last, without PSH, is acknowledged
     // 40.5 ms after it arrived in the middle of a tick. Here it arrives 0.56 ms into a tick.
     let mut state = spent(24_560);

@@ -180,7 +180,7 @@ fn room_for_less_than_a_segment_is_none() {
 }
 
 #[test]
-fn buffers_grow_by_what_a_small_segment_costs() {
+fn buffers_grow_by_the_memory_of_a_small_segment() {
     // `tcp_rcv_space_adjust`: SKB_TRUESIZE(536 + 320) = 856 + 256 + 320 = 1432, half of which, 716,
     // holds 536 already. 200 segments.
     let mut window = begun(6 << 20);

@@ -30,7 +30,7 @@ struct Verdict {
     /// An episode of recovery begins.
     entering: bool,
     /// Recovery ends and another begins without leaving the state.
-    goes_on: bool,
+    continues: bool,
     /// The window is reduced for a congestion mark.
     marked: bool,
     /// Delivered bytes that were marked.
@@ -217,7 +217,7 @@ impl Sender {
         Verdict {
             leaving,
             entering,
-            goes_on: leaving && self.policy.stays_in_recovery() && self.has_further_losses(),
+            continues: leaving && self.policy.stays_in_recovery() && self.has_further_losses(),
             marked: congested && !entering && matches!(self.phase, Phase::Open | Phase::Disorder),
             marked_bytes,
         }
@@ -235,7 +235,7 @@ impl Sender {
         flow: &mut Flow,
     ) {
         let Arrival { info, now, prior_pipe, ref summary, .. } = *arrival;
-        let Verdict { leaving, entering, goes_on, marked, marked_bytes } = verdict;
+        let Verdict { leaving, entering, continues, marked, marked_bytes } = verdict;
         let left_with = (leaving && self.stack.window.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: summary.acked,
@@ -250,7 +250,7 @@ impl Sender {
             timestamps: info.timestamps,
             rate: None,
             may_grow: summary.acked > 0
-                && !(entering || goes_on || marked)
+                && !(entering || continues || marked)
                 && self.phase_allows_growth()
                 && self.window_was_used(prior_pipe),
         };
@@ -259,7 +259,7 @@ impl Sender {
         }
         let Some(cwnd) = left_with else { return self.cc.on_ack(&ack, flow) };
         self.policy.limit_last_ack(&mut ack, self.mss());
-        let next = self.policy.phase_told(self);
+        let next = self.policy.reported_phase(self);
         self.cc.on_last_ack(&ack, cwnd, next, flow);
         flow.phase = next;
     }
@@ -283,7 +283,7 @@ impl Sender {
     /// End the episode or begin the next. Returns true if the algorithm asked for a reduction,
     /// which starts with the next acknowledgement.
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
-        let Verdict { leaving, entering, goes_on, marked, .. } = verdict;
+        let Verdict { leaving, entering, continues, marked, .. } = verdict;
         if leaving && !self.stack.window.grow_on_exit {
             let cwnd = self.leave_recovery();
             let in_flight = self.board.pipe();
@@ -291,7 +291,7 @@ impl Sender {
         }
         // Losses of data sent after this episode began belong to the next one (RFC 6675 section 5).
         let again = leaving && !self.policy.stays_in_recovery() && self.has_further_losses();
-        if entering || goes_on || again {
+        if entering || continues || again {
             self.react_to_loss(flow, now);
         } else if marked {
             self.enter_cwr(Signal::Ecn, flow);

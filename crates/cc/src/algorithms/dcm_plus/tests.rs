@@ -230,7 +230,7 @@ fn a_timeout_restores_the_timeout_but_not_the_minimum() {
 }
 
 #[test]
-fn steps_that_do_nothing_leave_the_stack_alone() {
+fn steps_without_effect_leave_the_stacks_bound() {
     let mut probe = probe(Start::avoidance(20, 100).with("rto_step", 0.0));
     probe.rounds(2);
     assert_eq!(probe.cc.min_rto(), None);

@@ -82,7 +82,7 @@ impl Lp {
 }
 
 impl CongestionOps for Lp {
-    /// It acts at any acknowledgement, in recovery too.
+    /// Called at every acknowledgement, in recovery too.
     fn pkts_acked(&mut self, tcb: &mut Tcb, _segments: u32, rtt: i64) {
         let delay = tcb.rcv_timestamp_value.wrapping_sub(tcb.rcv_timestamp_echo);
         if rtt != 0 && delay > 0 {

@@ -114,7 +114,7 @@ hooks! {
             prior_pipe + s.mss() > cwnd || (cwnd < s.cc.ssthresh() && cwnd < 2 * prior_pipe)
         }
         /// The phase reported to the algorithm.
-        fn phase_told(&self, s: &Sender) -> Phase { s.phase() }
+        fn reported_phase(&self, s: &Sender) -> Phase { s.phase() }
         /// Whether the algorithm gets the age of the latest segment as the RTT.
         fn tells_age_of_last(&self) -> bool { false }
 
@@ -175,7 +175,7 @@ hooks! {
         fn srtt(&self, s: &Sender) -> Option<Duration> { s.rtt.srtt() }
         /// Retransmission timeout, backed off.
         fn rto(&self, s: &Sender) -> Duration { s.rtt.rto() }
-        /// What is outstanding.
+        /// Counts of outstanding segments.
         fn outstanding(&self, s: &Sender) -> Outstanding { s.board.outstanding() }
         /// When data that only waits for its time is sent.
         fn send_at(&self) -> Time { Time::NEVER }

@@ -53,8 +53,8 @@ impl RecoveryPolicy for TcpLinux {
         prior_pipe + s.mss() > s.cwnd()
     }
 
-    fn phase_told(&self, s: &Sender) -> Phase {
-        // There is no Disorder.
+    fn reported_phase(&self, s: &Sender) -> Phase {
+        // The agent has no Disorder.
         s.phase
     }
 
