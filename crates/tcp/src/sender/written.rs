@@ -39,14 +39,14 @@ impl Sender {
 
     /// The next segment of the current or of a new burst.
     pub(super) fn next_of_queue(&mut self, now: Time) -> Option<Transmission> {
-        let goes_on = self.pass.burst_left > 0;
-        if !goes_on && !self.begins_burst(now) {
+        let continues = self.pass.burst_left > 0;
+        if !continues && !self.begins_burst(now) {
             return self.next_fin(now);
         }
         self.pass.burst_left -= 1;
         let len = self.segment_bytes.min(self.pass.burst_end - self.snd_nxt);
         let transmission = self.send_new(len, false, now);
-        if goes_on {
+        if continues {
             self.board.join_last();
         }
         let is_last = self.pass.burst_left == 0;
