@@ -27,7 +27,9 @@ fn identify(file: &str) -> Result<(), String> {
         analyser.packet(packet);
     }
     for connection in analyser.finish().connections {
-        for direction in connection.directions.iter().filter(|one| one.data_bytes >= LEAST_BYTES) {
+        for direction in
+            connection.directions.iter().filter(|one| one.data.data_bytes >= LEAST_BYTES)
+        {
             let found = serde_json::to_string(&direction.congestion_control);
             let found = found.map_err(|error| format!("{file}: {error}"))?;
             let id = connection.id;

@@ -4,15 +4,22 @@ use std::net::SocketAddr;
 
 use fairway_capture::{Packet, Udp};
 use fairway_units::Time;
+use serde::Serialize;
 
 /// Datagrams of one direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Datagrams {
-    pub(crate) packets: u64,
-    pub(crate) data_bytes: u64,
-    pub(crate) wire_bytes: u64,
-    pub(crate) marked: u64,
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Datagrams {
+    /// How many.
+    pub packets: u64,
+    /// Bytes of payload.
+    pub data_bytes: u64,
+    /// Bytes of frames.
+    pub wire_bytes: u64,
+    /// Packets that have met congestion (RFC 3168 CE).
+    pub marked_packets: u64,
+    #[serde(skip)]
     pub(crate) first_at: Option<Time>,
+    #[serde(skip)]
     pub(crate) last_at: Time,
 }
 
@@ -42,7 +49,7 @@ impl DatagramFlow {
         there.packets += 1;
         there.data_bytes += u64::from(udp.payload_bytes);
         there.wire_bytes += u64::from(packet.frame_bytes);
-        there.marked += u64::from(packet.traffic_class & 3 == 3);
+        there.marked_packets += u64::from(packet.traffic_class & 3 == 3);
         there.first_at.get_or_insert(packet.at);
         there.last_at = there.last_at.max(packet.at);
     }

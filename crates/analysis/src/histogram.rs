@@ -103,6 +103,24 @@ fn middle(block: u32, part: u64) -> f64 {
     }
 }
 
+/// A distribution with its exact moments.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    /// Its moments.
+    pub moments: Moments,
+    /// Its percentiles.
+    pub histogram: Histogram,
+}
+
+impl Distribution {
+    /// Adds a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        self.moments.add(value);
+        self.histogram.add(value);
+    }
+}
+
 /// Least, greatest, mean and deviation of values, exactly, without keeping them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {

@@ -2,19 +2,21 @@
 
 use std::net::SocketAddr;
 
+use fairway_capture::read::Damage;
 use fairway_units::{Duration, NANOS_PER_SEC, Time};
 use serde::Serialize;
 
 use crate::connection::Connection;
-use crate::datagrams::{DatagramFlow, Datagrams};
+use crate::datagrams::DatagramFlow;
+pub use crate::datagrams::Datagrams;
 use crate::detail::Detail;
+pub use crate::direction::counts::{DataCounts, HeaderCounts};
 use crate::direction::observers::Observers;
-use crate::direction::round_trips::Distribution;
 use crate::direction::{Direction, Offer};
 use crate::fit::Fitted;
 use crate::flows::{Flown, MAX_LISTED, Traffic};
 use crate::group::GroupReport;
-use crate::histogram::Moments;
+use crate::histogram::{Distribution, Moments};
 use crate::identify::{Identification, Identify};
 use crate::series::Series;
 use crate::window::WindowReport;
@@ -35,7 +37,7 @@ pub struct Report {
     /// The rest of a capture with more connections than are listed.
     pub left_out: Option<LeftOut>,
     /// Parts of the capture that could not be read, added by its reader.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<Damage>,
 }
 
 /// Contents of a capture that are not listed.
@@ -51,17 +53,6 @@ pub struct LeftOut {
     pub packets: u64,
     /// Bytes of their frames.
     pub wire_bytes: u64,
-}
-
-/// A part of a capture that could not be read.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Damaged {
-    /// Where in the file, uncompressed.
-    pub offset_bytes: u64,
-    /// Number of the packet there, if it is inside of one.
-    pub packet: Option<u64>,
-    /// The error.
-    pub what: String,
 }
 
 /// How a connection ended in the capture.
@@ -115,75 +106,15 @@ pub struct DirectionReport {
     /// Its receiver.
     pub to: SocketAddr,
 
-    /// All packets of its sender.
-    pub packets: u64,
-    /// Bytes of their frames.
-    pub wire_bytes: u64,
-    /// Segments with data.
-    pub data_segments: u64,
-    /// All bytes of data, each as often as it was seen: tcptrace's actual data bytes.
-    pub data_bytes: u64,
-    /// Bytes of data, each once; those of window probes not at all: tcptrace's unique bytes.
-    pub unique_bytes: u64,
-    /// Bytes that the receiver has acknowledged.
-    pub acked_bytes: u64,
-    /// Length of the stream by SYN and FIN.
-    pub stream_bytes: Option<u64>,
-    /// Bytes of the stream that were not seen.
-    pub missed_bytes: Option<u64>,
-    /// Bytes that were acknowledged before they were seen, or were never seen.
-    pub acked_unseen_bytes: u64,
-    /// Segments with data that was seen before.
-    pub retransmitted_segments: u64,
-    /// Bytes of data that were seen before.
-    pub retransmitted_bytes: u64,
-    /// SYNs that were seen before.
-    pub retransmitted_syns: u64,
-    /// FINs that were seen before.
-    pub retransmitted_fins: u64,
-    /// IP packets that were seen twice: a network has duplicated them.
-    pub duplicated_packets: u64,
-    /// Segments that fill a hole: reordered or lost before the capture.
-    pub out_of_order_segments: u64,
-    /// Probes of a closed window that carry data.
-    pub window_probes: u64,
-    /// Bytes of such probes.
-    pub window_probe_bytes: u64,
-    /// Keep-alives.
-    pub keep_alives: u64,
-    /// Most transmissions of one segment after the first.
-    pub max_retransmissions: u64,
+    /// Its packets and their data.
+    #[serde(flatten)]
+    pub data: DataCounts,
     /// From one transmission of a segment to the next.
     pub retransmission_s: Option<Spread>,
 
-    /// Packets with an acknowledgement, and those with nothing else.
-    pub acks: u64,
-    /// Acknowledgements without data, SYN, FIN or RST.
-    pub pure_acks: u64,
-    /// Acknowledgements with selective ones.
-    pub sack_packets: u64,
-    /// Acknowledgements that tell of a duplicate (RFC 2883).
-    pub dsack_packets: u64,
-    /// Most blocks of one of them.
-    pub max_sack_blocks: u8,
-    /// SYNs.
-    pub syns: u64,
-    /// FINs.
-    pub fins: u64,
-    /// RSTs.
-    pub resets: u64,
-    /// Segments with data and PSH.
-    pub pushed_segments: u64,
-    /// Segments with data and URG.
-    pub urgent_segments: u64,
-    /// Packets that have met congestion (RFC 3168 CE).
-    pub marked_packets: u64,
-    /// Packets that echo congestion (RFC 3168 ECE).
-    pub echo_packets: u64,
-    /// Packets that were dropped, lost or damaged, as the capture says.
-    pub lost_packets: u64,
-    /// Packets with a wrong checksum.
-    pub wrong_checksums: u64,
+    /// Their headers.
+    #[serde(flatten)]
+    pub headers: HeaderCounts,
 
     /// Offer of its SYN.
     pub offered: Option<Offered>,
@@ -320,14 +251,9 @@ pub struct DatagramDirectionReport {
     pub from: SocketAddr,
     /// Their receiver.
     pub to: SocketAddr,
-    /// How many.
-    pub packets: u64,
-    /// Bytes of payload.
-    pub data_bytes: u64,
-    /// Bytes of frames.
-    pub wire_bytes: u64,
-    /// Packets that have met congestion (RFC 3168 CE).
-    pub marked_packets: u64,
+    /// How many, and how long.
+    #[serde(flatten)]
+    pub datagrams: Datagrams,
     /// From the first to the last.
     pub duration_s: f64,
     /// Bytes of frames over that time, in bit/s; none for a single packet.
@@ -381,43 +307,40 @@ impl Report {
 
 /// A report of a connection or of a flow of datagrams.
 trait Numbered {
-    fn number(&mut self, id: u64);
+    fn id(&mut self) -> &mut u64;
     fn first_packet(&self) -> u64;
-    /// Packets of each direction, and bytes of their frames.
-    fn directions(&self) -> Vec<Traffic>;
+    fn traffic(&self) -> Traffic;
 }
 
 impl Numbered for ConnectionReport {
-    fn number(&mut self, id: u64) {
-        self.id = id;
+    fn id(&mut self) -> &mut u64 {
+        &mut self.id
     }
 
     fn first_packet(&self) -> u64 {
         self.first_packet
     }
 
-    fn directions(&self) -> Vec<Traffic> {
-        let of =
-            |one: &DirectionReport| Traffic { packets: one.packets, wire_bytes: one.wire_bytes };
-        self.directions.iter().map(of).collect()
+    fn traffic(&self) -> Traffic {
+        let sum =
+            |of: fn(&DataCounts) -> u64| self.directions.iter().map(|one| of(&one.data)).sum();
+        Traffic { packets: sum(|data| data.packets), wire_bytes: sum(|data| data.wire_bytes) }
     }
 }
 
 impl Numbered for DatagramReport {
-    fn number(&mut self, id: u64) {
-        self.id = id;
+    fn id(&mut self) -> &mut u64 {
+        &mut self.id
     }
 
     fn first_packet(&self) -> u64 {
         self.first_packet
     }
 
-    fn directions(&self) -> Vec<Traffic> {
-        let of = |one: &DatagramDirectionReport| Traffic {
-            packets: one.packets,
-            wire_bytes: one.wire_bytes,
-        };
-        self.directions.iter().map(of).collect()
+    fn traffic(&self) -> Traffic {
+        let sum =
+            |of: fn(&Datagrams) -> u64| self.directions.iter().map(|one| of(&one.datagrams)).sum();
+        Traffic { packets: sum(|one| one.packets), wire_bytes: sum(|one| one.wire_bytes) }
     }
 }
 
@@ -435,7 +358,7 @@ fn listed<R: Numbered>(parts: Vec<Flown<R>>) -> (Vec<R>, Unlisted) {
     firsts.sort_unstable();
     if firsts.len() > MAX_LISTED {
         reports.retain(|report| {
-            let traffic = report.directions().into_iter().fold(Traffic::default(), Traffic::and);
+            let traffic = report.traffic();
             if traffic.packets == 1 {
                 unlisted.add(1, 1, traffic);
             }
@@ -445,7 +368,7 @@ fn listed<R: Numbered>(parts: Vec<Flown<R>>) -> (Vec<R>, Unlisted) {
     reports.sort_unstable_by_key(R::first_packet);
     for report in &mut reports {
         let before = firsts.partition_point(|&first| first < report.first_packet());
-        report.number(before as u64 + 1);
+        *report.id() = before as u64 + 1;
     }
     (reports, unlisted)
 }
@@ -495,7 +418,7 @@ pub(crate) fn report(connection: Connection) -> ConnectionReport {
 
 fn state(connection: &Connection) -> State {
     let both = |has: fn(&Direction) -> u64| connection.directions.iter().all(|one| has(one) > 0);
-    match (both(|one| one.counts.syns), both(|one| one.counts.fins)) {
+    match (both(|one| one.counts.headers.syns), both(|one| one.counts.headers.fins)) {
         _ if connection.is_reset => State::Reset,
         (true, true) => State::Complete,
         (false, true) => State::Closed,
@@ -519,6 +442,11 @@ fn report_direction(
     let counts = &direction.counts;
     let trips = &direction.trips;
     let stream_bytes = direction.offer.and(direction.end).map(|end| end.max(0) as u64);
+    let data = DataCounts {
+        stream_bytes,
+        missed_bytes: stream_bytes.map(|bytes| bytes.saturating_sub(counts.data.unique_bytes)),
+        ..counts.data
+    };
     let data_s = match counts.first_data_at {
         Some(first) => counts.last_data_at.since(first).as_secs_f64(),
         None => 0.0,
@@ -526,40 +454,9 @@ fn report_direction(
     DirectionReport {
         from,
         to,
-        packets: counts.packets,
-        wire_bytes: counts.wire_bytes,
-        data_segments: counts.data_segments,
-        data_bytes: counts.data_bytes,
-        unique_bytes: counts.unique_bytes,
-        acked_bytes: direction.acked_bytes,
-        stream_bytes,
-        missed_bytes: stream_bytes.map(|bytes| bytes.saturating_sub(counts.unique_bytes)),
-        acked_unseen_bytes: counts.acked_unseen,
-        retransmitted_segments: counts.retransmitted_segments,
-        retransmitted_bytes: counts.retransmitted_bytes,
-        retransmitted_syns: counts.retransmitted_syns,
-        retransmitted_fins: counts.retransmitted_fins,
-        duplicated_packets: counts.duplicated_packets,
-        out_of_order_segments: counts.out_of_order,
-        window_probes: counts.probes,
-        window_probe_bytes: counts.probe_bytes,
-        keep_alives: counts.keep_alives,
-        max_retransmissions: u64::from(counts.most_transmissions.saturating_sub(1)),
+        data,
         retransmission_s: spread(&counts.retransmission_ns, NANOS_IN_S),
-        acks: counts.acks,
-        pure_acks: counts.pure_acks,
-        sack_packets: counts.sack_packets,
-        dsack_packets: counts.dsack_packets,
-        max_sack_blocks: counts.most_sack_blocks,
-        syns: counts.syns,
-        fins: counts.fins,
-        resets: counts.resets,
-        pushed_segments: counts.pushed,
-        urgent_segments: counts.urgent,
-        marked_packets: counts.marked,
-        echo_packets: counts.echoes,
-        lost_packets: counts.lost,
-        wrong_checksums: counts.wrong_checksums,
+        headers: counts.headers,
         offered: direction.offer.map(|offer| Offered {
             sequence: offer.sequence,
             mss_bytes: offer.options.mss,
@@ -575,11 +472,11 @@ fn report_direction(
         initial_window_bytes: counts.initial_window_bytes,
         data_s,
         longest_idle_s: counts.longest_idle.as_secs_f64(),
-        goodput_bps: rate_bps(counts.unique_bytes, duration),
-        throughput_bps: rate_bps(counts.wire_bytes, duration),
+        goodput_bps: rate_bps(data.unique_bytes, duration),
+        throughput_bps: rate_bps(data.wire_bytes, duration),
         handshake_rtt_s: direction.handshake_rtt.map(Duration::as_secs_f64),
-        rtt_s: quantiles(&trips.by_sequence),
-        timestamp_rtt_s: quantiles(&trips.by_timestamp),
+        rtt_s: quantiles(&trips.by_sequence, 0),
+        timestamp_rtt_s: quantiles(&trips.by_timestamp, 0),
         full_size_rtt_s: spread(&trips.full_size, NANOS_IN_S),
         ambiguous_rtt_s: spread(&trips.ambiguous, NANOS_IN_S),
         post_loss_acks: trips.after_loss,
@@ -591,7 +488,6 @@ fn report_direction(
         congestion_control: identify.and_then(Identify::into_found),
         series,
         detail,
-
         window,
         path: fit.and_then(|fit| fit.path(ip_bytes)).map(Box::new),
     }
@@ -613,13 +509,24 @@ fn spread(moments: &Moments, unit: f64) -> Option<Spread> {
     })
 }
 
-fn quantiles(distribution: &Distribution) -> Option<Quantiles> {
-    let Spread { count, min, mean, max, stdev } = spread(&distribution.moments, NANOS_IN_S)?;
-    let histogram = &distribution.histogram;
+/// Of nanoseconds over the least that counts, in seconds.
+pub(crate) fn quantiles(distribution: &Distribution, least_ns: u64) -> Option<Quantiles> {
+    let Distribution { moments, histogram } = distribution;
+    let seconds = |nanos: f64| (nanos - least_ns as f64) / NANOS_IN_S;
+    let (min, max) = (seconds(moments.min as f64), seconds(moments.max as f64));
     // A bucket's middle may lie beyond the least and the greatest.
-    let at = |part| Some((histogram.quantile(part)? / NANOS_IN_S).clamp(min, max));
-    let (p50, p90, p95, p99) = (at(0.5)?, at(0.9)?, at(0.95)?, at(0.99)?);
-    Some(Quantiles { count, min, mean, max, stdev, p50, p90, p95, p99 })
+    let at = |part| Some(seconds(histogram.quantile(part)?).clamp(min, max));
+    Some(Quantiles {
+        count: moments.count,
+        min,
+        mean: seconds(moments.mean()?),
+        max,
+        stdev: moments.deviation().map(|deviation| deviation / NANOS_IN_S),
+        p50: at(0.5)?,
+        p90: at(0.9)?,
+        p95: at(0.95)?,
+        p99: at(0.99)?,
+    })
 }
 
 fn rate_bps(bytes: u64, span: Duration) -> Option<f64> {
@@ -635,10 +542,7 @@ pub(crate) fn report_datagrams(flow: &DatagramFlow) -> DatagramReport {
         DatagramDirectionReport {
             from,
             to,
-            packets: datagrams.packets,
-            data_bytes: datagrams.data_bytes,
-            wire_bytes: datagrams.wire_bytes,
-            marked_packets: datagrams.marked,
+            datagrams: *datagrams,
             duration_s: span.as_secs_f64(),
             throughput_bps: rate_bps(datagrams.wire_bytes, span),
         }

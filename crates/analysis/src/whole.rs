@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use fairway_capture::read::{Capture, Counts, ReadError};
+use fairway_capture::read::{Capture, Counts, Interface, ReadError};
 use fairway_schema::Control;
 use fairway_units::Time;
 use serde::Serialize;
 
-use crate::report::Damaged;
 use crate::threads::{self, Taken};
 use crate::{Options, Report};
 
@@ -49,22 +48,7 @@ pub struct CaptureReport {
     /// Rows of single packets that found no room.
     pub rows_left_out: u64,
     /// Interfaces.
-    pub interfaces: Vec<InterfaceReport>,
-}
-
-/// Where packets were captured.
-#[derive(Clone, Debug, Serialize)]
-pub struct InterfaceReport {
-    /// Its name; empty if the capture does not say.
-    pub name: String,
-    /// Its description in the capture.
-    pub description: String,
-    /// Number of its link type.
-    pub link_type: u16,
-    /// Most bytes of a packet that were captured; 0 is no limit.
-    pub snap_bytes: u32,
-    /// Packets that its host could not keep up with.
-    pub missed_packets: Option<u64>,
+    pub interfaces: Vec<Interface>,
 }
 
 /// Analyses a file, or standard input if it is `-`; `name` is what it is called.
@@ -86,31 +70,13 @@ pub fn analyse(
     };
     let (mut report, taken) =
         threads::analyse(&mut capture, &options, look).ok_or(AnalyseError::Cancelled)?;
-    report.damaged = damaged(&capture);
+    report.damaged = capture.damaged().to_vec();
     Ok(Whole { capture: describe(&capture, name, &taken, &report), report })
-}
-
-fn damaged(capture: &Capture) -> Vec<Damaged> {
-    let damages = capture.damaged().iter();
-    damages
-        .map(|damage| Damaged {
-            offset_bytes: damage.offset_bytes,
-            packet: Some(damage.packet),
-            what: damage.what.clone(),
-        })
-        .collect()
 }
 
 fn describe(capture: &Capture, name: &str, taken: &Taken, report: &Report) -> CaptureReport {
     let directions = report.connections.iter().flat_map(|connection| &connection.directions);
     let followed = directions.filter_map(|direction| direction.detail.as_ref());
-    let interfaces = capture.interfaces().iter().map(|interface| InterfaceReport {
-        name: interface.name.clone(),
-        description: interface.description.clone(),
-        link_type: interface.link_type,
-        snap_bytes: interface.snap_bytes,
-        missed_packets: interface.missed_packets,
-    });
     CaptureReport {
         name: name.to_owned(),
         counts: capture.counts(),
@@ -118,6 +84,6 @@ fn describe(capture: &Capture, name: &str, taken: &Taken, report: &Report) -> Ca
         started_ns: taken.first_at.map(Time::as_nanos),
         duration_s: taken.first_at.map(|first| taken.last_at.since(first).as_secs_f64()),
         rows_left_out: followed.map(|detail| detail.left_out).sum(),
-        interfaces: interfaces.collect(),
+        interfaces: capture.interfaces().to_vec(),
     }
 }

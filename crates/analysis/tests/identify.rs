@@ -16,7 +16,7 @@ fn identify(name: &str) -> Identification {
     }
     let connection = analyser.finish().connections.swap_remove(0);
     let directions = connection.directions.into_iter();
-    directions.max_by_key(|one| one.data_bytes).unwrap().congestion_control.unwrap()
+    directions.max_by_key(|one| one.data.data_bytes).unwrap().congestion_control.unwrap()
 }
 
 /// Where the algorithm stands that has made the capture of its name, from 1.

@@ -65,7 +65,7 @@ impl Connection {
         match &direction.offer {
             Some(offer) => offer.sequence != tcp.seq,
             // An answer to what was not seen, or both ends open at the same time.
-            None if tcp.has(ACK) || direction.counts.packets == 0 => false,
+            None if tcp.has(ACK) || direction.counts.data.packets == 0 => false,
             None => true,
         }
     }
@@ -99,7 +99,7 @@ impl Connection {
         }
         if tcp.flags & (ACK | SYN) != 0 {
             let has_dsack = back.hears(packet, tcp, window_bytes);
-            there.counts.dsack_packets += u64::from(has_dsack);
+            there.counts.headers.dsack_packets += u64::from(has_dsack);
         }
         self.is_reset |= tcp.has(RST);
         self.fold_at_end();

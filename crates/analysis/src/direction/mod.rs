@@ -1,6 +1,6 @@
 //! One direction of a connection: what its sender sends, and what comes back for it.
 
-pub(crate) mod counts;
+pub mod counts;
 pub(crate) mod observers;
 mod outstanding;
 pub(crate) mod ranges;
@@ -65,8 +65,6 @@ pub(crate) struct Direction {
     /// Where the stream stood when a timeout was noticed last.
     timeout_at: Option<i64>,
     pub(crate) handshake_rtt: Option<Duration>,
-    /// Bytes of data that were acknowledged.
-    pub(crate) acked_bytes: u64,
 }
 
 impl Offer {
@@ -92,10 +90,10 @@ impl Direction {
     /// A packet of the sender of this direction: counts it and follows its data.
     #[inline]
     pub(crate) fn sends(&mut self, packet: &Packet, tcp: &Tcp) {
-        self.counts.packet(tcp, packet.at, packet.frame_bytes, packet.ip_bytes);
+        self.counts.packet(tcp, packet.at, packet.frame_bytes);
         let is_marked = packet.traffic_class & 3 == CONGESTION_EXPERIENCED;
-        self.counts.marked += u64::from(is_marked);
-        self.counts.lost += u64::from(packet.fate != Fate::Unknown);
+        self.counts.headers.marked_packets += u64::from(is_marked);
+        self.counts.headers.lost_packets += u64::from(packet.fate != Fate::Unknown);
         let has_syn = tcp.has(SYN);
         if has_syn {
             self.synchronise(tcp);
@@ -157,9 +155,9 @@ impl Direction {
             self.trips.stamp(value, packet.at, self.is_heard);
         }
         if has_syn {
-            self.counts.retransmitted_syns += u64::from(self.counts.syns > 1);
+            self.counts.data.retransmitted_syns += u64::from(self.counts.headers.syns > 1);
         }
-        self.counts.retransmitted_fins += u64::from(is_fin_again);
+        self.counts.data.retransmitted_fins += u64::from(is_fin_again);
         self.last_event = packet.at;
         if has_syn && tcp.payload_bytes == 0 {
             self.flow.highest_offset = self.seen.highest().unwrap_or(0);
@@ -318,7 +316,7 @@ impl Direction {
         let removed = self.outstanding.acknowledge(offset);
         self.counts.renegings += u64::from(removed.reneged);
         let acked_bytes = self.follow_ack(offset);
-        self.acked_bytes += acked_bytes;
+        self.counts.data.acked_bytes += acked_bytes;
         let rtt = self.trips.acknowledge(&removed, packet.at);
         let echo = tcp.options.timestamps.map(|(_, echo)| echo);
         let timestamp_rtt =
@@ -326,7 +324,7 @@ impl Direction {
         if let Some(sample) = rtt.or(timestamp_rtt) {
             smooth(&mut self.flow, sample);
         }
-        if before < 0 && offset == 0 && self.counts.syns == 1 {
+        if before < 0 && offset == 0 && self.counts.headers.syns == 1 {
             self.handshake_rtt = rtt;
         }
         let sacks = self.hear_sacks(tcp, offset);
@@ -376,7 +374,7 @@ impl Direction {
         let before = if self.flow.has_syn { before.max(0) } else { before };
         let end = self.end.unwrap_or(i64::MAX);
         let unseen = offset.min(end) - self.seen.highest().unwrap_or(0).max(before);
-        self.counts.acked_unseen += unseen.max(0) as u64;
+        self.counts.data.acked_unseen_bytes += unseen.max(0) as u64;
         (offset.min(end) - before.min(end)).max(0) as u64
     }
 

@@ -6,7 +6,7 @@ use fairway_units::{Duration, Time};
 
 use super::outstanding::{Removed, Sample};
 use crate::event::Flow;
-use crate::histogram::{Histogram, Moments};
+use crate::histogram::{Distribution, Moments};
 
 /// Timestamps that wait for their echo: ten seconds of a millisecond clock.
 const MAX_TIMESTAMPS: usize = 10_000;
@@ -14,24 +14,10 @@ const MAX_TIMESTAMPS: usize = 10_000;
 /// The same while nothing was ever echoed.
 const MAX_UNHEARD_TIMESTAMPS: usize = 64;
 
-/// Round trips in nanoseconds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Distribution {
-    pub(crate) moments: Moments,
-    pub(crate) histogram: Histogram,
-}
-
-impl Distribution {
-    #[inline]
-    fn add(&mut self, span: Duration) {
-        self.moments.add(span.as_nanos());
-        self.histogram.add(span.as_nanos());
-    }
-}
-
 /// Samples of both kinds, and acknowledgements that give none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTrips {
+    /// In nanoseconds, as all of them.
     pub(crate) by_sequence: Distribution,
     pub(crate) by_timestamp: Distribution,
     /// Of segments as long as the longest.
@@ -66,7 +52,7 @@ impl RoundTrips {
             }
             Sample::Clear(sent_at) => {
                 let rtt = at.since(sent_at);
-                self.by_sequence.add(rtt);
+                self.by_sequence.add(rtt.as_nanos());
                 self.add_full_size(removed.sample_bytes, rtt);
                 Some(rtt)
             }
@@ -109,7 +95,7 @@ impl RoundTrips {
             return None;
         }
         let rtt = at.since(sent_at);
-        self.by_timestamp.add(rtt);
+        self.by_timestamp.add(rtt.as_nanos());
         Some(rtt)
     }
 

@@ -112,7 +112,9 @@ struct Track<'a> {
 
 impl<'a> Track<'a> {
     fn new(connection: &'a ConnectionReport) -> Option<Track<'a>> {
-        let most = |a: &&DirectionReport, b: &&DirectionReport| a.unique_bytes.cmp(&b.unique_bytes);
+        let most = |a: &&DirectionReport, b: &&DirectionReport| {
+            a.data.unique_bytes.cmp(&b.data.unique_bytes)
+        };
         let direction = connection.directions.iter().max_by(most)?;
         let series = &direction.window.as_ref()?.series;
         let (first_s, last_s) = (*series.t_s.first()?, *series.t_s.last()? + series.interval_s);
@@ -120,7 +122,7 @@ impl<'a> Track<'a> {
             connection: connection.id,
             from: direction.from,
             to: direction.to,
-            unique_bytes: direction.unique_bytes,
+            unique_bytes: direction.data.unique_bytes,
             series,
             first_s,
             last_s,

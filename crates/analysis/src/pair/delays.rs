@@ -3,8 +3,8 @@
 use fairway_units::Time;
 use serde::Serialize;
 
-use crate::histogram::{Histogram, Moments};
-use crate::report::{NANOS_IN_S, Quantiles};
+use crate::histogram::Distribution;
+use crate::report::{NANOS_IN_S, Quantiles, quantiles};
 
 /// Intervals of a course: one for each pixel of a diagram, and a few for each of many connections.
 const MOST_INTERVALS: usize = 1024;
@@ -15,56 +15,33 @@ const SHORTEST_NS: i64 = 1_000_000;
 /// Delays of packets in the order in which they arrive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
-    moments: Moments,
-    histogram: Histogram,
+    delays: Distribution,
     last_ns: Option<i64>,
-    changes: Moments,
-    changes_histogram: Histogram,
+    changes: Distribution,
 }
 
 impl Delays {
     #[inline]
     pub(super) fn add(&mut self, delay_ns: i64) {
-        let delay = u64::try_from(delay_ns).unwrap_or(0);
-        self.moments.add(delay);
-        self.histogram.add(delay);
+        self.delays.add(u64::try_from(delay_ns).unwrap_or(0));
         if let Some(last) = self.last_ns.replace(delay_ns) {
-            let change = last.abs_diff(delay_ns);
-            self.changes.add(change);
-            self.changes_histogram.add(change);
+            self.changes.add(last.abs_diff(delay_ns));
         }
     }
 
     pub(super) fn in_s(&self) -> Option<Quantiles> {
-        quantiles(&self.moments, &self.histogram, 0)
+        quantiles(&self.delays, 0)
     }
 
     /// Over the least.
     pub(super) fn queueing_in_s(&self) -> Option<Quantiles> {
-        quantiles(&self.moments, &self.histogram, self.moments.min)
+        quantiles(&self.delays, self.delays.moments.min)
     }
 
     /// How much delays of packets that follow each other differ, whichever is longer.
     pub(super) fn variation_in_s(&self) -> Option<Quantiles> {
-        quantiles(&self.changes, &self.changes_histogram, 0)
+        quantiles(&self.changes, 0)
     }
-}
-
-fn quantiles(moments: &Moments, histogram: &Histogram, least: u64) -> Option<Quantiles> {
-    let seconds = |nanos: f64| (nanos - least as f64) / NANOS_IN_S;
-    let (min, max) = (seconds(moments.min as f64), seconds(moments.max as f64));
-    let at = |part| Some(seconds(histogram.quantile(part)?).clamp(min, max));
-    Some(Quantiles {
-        count: moments.count,
-        min,
-        mean: seconds(moments.mean()?),
-        max,
-        stdev: moments.deviation().map(|deviation| deviation / NANOS_IN_S),
-        p50: at(0.5)?,
-        p90: at(0.9)?,
-        p95: at(0.95)?,
-        p99: at(0.99)?,
-    })
 }
 
 /// One interval of a course.

@@ -2,7 +2,7 @@
 
 use super::matching::{COPIES_NS, Matcher};
 use super::slab::{Item, State};
-use super::watch::{Look, Loss, Watcher};
+use super::watch::{Loss, Watcher};
 
 /// What is on its way longer is lost. Queues of seconds are known from mobile networks; RFC 9293
 /// lets a segment live for two minutes, which none does.
@@ -61,13 +61,13 @@ impl Matcher {
             self.give_up_early(id, watcher);
             return;
         }
-        let way_index = item.direction as usize;
+        let way_index = item.direction;
         if !self.must_have_arrived(item) {
             watcher.undecided(way_index);
             self.close(id, false, watcher);
             return;
         }
-        if item.length > 0 && item.repair.is_none() {
+        if item.look.length > 0 && item.repair.is_none() {
             self.slab.get_mut(id).state = State::Lost;
             self.directions[way_index].unrepaired += 1;
             self.limit_unrepaired(way_index, watcher);
@@ -78,30 +78,17 @@ impl Matcher {
 
     /// What was seen too early may be cut otherwise at its sender, or was never seen there.
     fn give_up_early(&mut self, id: u32, watcher: &mut impl Watcher) {
-        let item = self.slab.get(id).clone();
+        let item = self.slab.get(id);
+        let (direction, look, offset, end) = (item.direction, item.look, item.offset, item.end());
         self.slab.remove(id);
-        let look = Look {
-            number: item.number,
-            at_ns: item.at_ns,
-            now_ns: item.now_ns,
-            key: item.key,
-            seq: None,
-            length: item.length,
-            payload_bytes: item.payload_bytes,
-            has_syn: false,
-            stamp: item.stamp,
-            size_bytes: item.size_bytes,
-            is_annotated: false,
-        };
-        let direction = item.direction as usize;
-        let is_sent = self.directions[direction].sent_end.is_some_and(|sent| item.end() <= sent);
-        if self.find_bytes(direction, &look, item.offset, watcher) {
-        } else if self.directions[direction].is_cut && item.length > 0 && is_sent {
+        let is_sent = self.directions[direction].sent_end.is_some_and(|sent| end <= sent);
+        if self.find_bytes(direction, &look, offset, watcher) {
+        } else if self.directions[direction].is_cut && look.length > 0 && is_sent {
             watcher.copied(direction);
         } else {
             let source = self.directions[direction].source.index();
             let coverage = &self.coverage;
-            let sent = item.now_ns.saturating_sub(coverage.least_delay_ns[source]);
+            let sent = look.now_ns.saturating_sub(coverage.least_delay_ns[source]);
             let span = coverage.from_ns[source]..=coverage.until_ns[source];
             watcher.unsent(direction, span.contains(&sent));
         }
@@ -109,32 +96,32 @@ impl Matcher {
 
     /// Whether the other capture would show the packet if it had arrived.
     fn must_have_arrived(&self, item: &Item) -> bool {
-        let direction = &self.directions[item.direction as usize];
+        let direction = &self.directions[item.direction];
         let there = direction.source.other().index();
         let least = self.coverage.least_delay_ns[direction.source.index()];
-        let begins = item.now_ns.saturating_add(least) >= self.coverage.from_ns[there];
-        let latest = item.now_ns.saturating_add(direction.most_delay_ns.max(least));
+        let begins = item.look.now_ns.saturating_add(least) >= self.coverage.from_ns[there];
+        let latest = item.look.now_ns.saturating_add(direction.most_delay_ns.max(least));
         begins && (direction.latest_arrival > item.order || latest <= self.coverage.until_ns[there])
     }
 
     pub(super) fn settle_lost(&mut self, id: u32, watcher: &mut impl Watcher) {
         let item = self.slab.get(id);
         let loss = Loss {
-            number: item.number,
-            now_ns: item.now_ns,
+            number: item.look.number,
+            now_ns: item.look.now_ns,
             offset: item.offset,
-            payload_bytes: item.payload_bytes,
+            payload_bytes: item.look.payload_bytes,
             missing_bytes: item.missing_bytes(),
             repair: item.repair,
-            is_annotated: item.is_annotated,
+            is_annotated: item.look.is_annotated,
         };
-        watcher.lost(item.direction as usize, &loss);
+        watcher.lost(item.direction, &loss);
         self.close(id, true, watcher);
     }
 
     fn close(&mut self, id: u32, is_lost: bool, watcher: &mut impl Watcher) {
         let item = self.slab.get_mut(id);
-        let way_index = item.direction as usize;
+        let way_index = item.direction;
         let asked_by = std::mem::take(&mut item.asked_by);
         self.directions[way_index].unrepaired -= usize::from(item.state == State::Lost);
         self.directions[way_index].open.remove(&(item.offset, item.order));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::identity::Side;
-use super::slab::{Item, Repair, Slab, State, item};
+use super::slab::{Item, Repair, Slab, State};
 use super::watch::{Arrival, Coverage, Departure, Look, Watcher};
 use crate::direction::ranges::Seen;
 
@@ -168,10 +168,8 @@ impl Matcher {
         }
         let early =
             self.slab.alike(look.key, side.other()).filter(|(_, i)| i.state == State::Early);
-        let early = early.last().map(|(id, item)| (id, (item.at_ns, item.now_ns)));
-        let mut item = item_of(side, way_index, look, offset);
-        item.order = order;
-        let id = self.slab.insert(item);
+        let early = early.last().map(|(id, item)| (id, (item.look.at_ns, item.look.now_ns)));
+        let id = self.slab.insert(Item { order, ..Item::new(side, way_index, look, offset) });
         if let Some((early, at)) = early {
             self.slab.remove(early);
             self.found(id, at, None, watcher);
@@ -249,9 +247,8 @@ impl Matcher {
         } else if is_copy {
             watcher.copied(way_index);
         } else if !self.find_bytes(way_index, look, offset, watcher) {
-            let mut item = item_of(side, way_index, look, offset);
-            item.state = State::Early;
-            let id = self.slab.insert(item);
+            let item = Item::new(side, way_index, look, offset);
+            let id = self.slab.insert(Item { state: State::Early, ..item });
             let generation = self.slab.get(id).generation;
             self.young.push_back((id, generation, look.now_ns.saturating_add(COPIES_NS)));
         }
@@ -274,7 +271,7 @@ impl Matcher {
         let mut there: Vec<(bool, u64, u32)> = Vec::new();
         for ((_, order), id) in direction.open.range((lowest, 0)..(to, 0)) {
             let item = self.slab.get(*id);
-            let is_stamped_alike = item.stamp.is_none() || item.stamp == look.stamp;
+            let is_stamped_alike = item.look.stamp.is_none() || item.look.stamp == look.stamp;
             if item.state == State::Waiting && item.end() > from && is_stamped_alike {
                 // In the order of sending from the last arrival on, then back from there.
                 let is_passed = *order < direction.latest_arrival;
@@ -304,18 +301,18 @@ impl Matcher {
         watcher: &mut impl Watcher,
     ) {
         let item = self.slab.get_mut(id);
-        let way_index = item.direction as usize;
+        let (way_index, sent) = (item.direction, item.look);
         let left = part.map_or(0, |_| item.missing_bytes());
-        let is_first = part.is_none_or(|part| left + part == u64::from(item.length));
+        let is_first = part.is_none_or(|part| left + part == u64::from(sent.length));
         let arrival = Arrival {
-            sent_at_ns: item.at_ns,
+            sent_at_ns: sent.at_ns,
             at_ns,
             now_ns,
-            delay_ns: now_ns.saturating_sub(item.now_ns),
+            delay_ns: now_ns.saturating_sub(sent.now_ns),
             order: item.order,
-            size_bytes: item.size_bytes,
+            size_bytes: sent.size_bytes,
             is_first,
-            is_annotated: item.is_annotated,
+            is_annotated: sent.is_annotated,
         };
         let direction = &mut self.directions[way_index];
         watcher.arrived(way_index, direction.source, &arrival);
@@ -381,19 +378,4 @@ fn take(arrived: &mut Vec<(i64, i64)>, item: &mut Item) -> u64 {
     *arrived = arrived_left;
     *missing = missing_left;
     taken
-}
-
-fn item_of(side: Side, direction: usize, look: &Look, offset: i64) -> Item {
-    Item {
-        number: look.number,
-        at_ns: look.at_ns,
-        now_ns: look.now_ns,
-        offset,
-        length: look.length,
-        payload_bytes: look.payload_bytes,
-        size_bytes: look.size_bytes,
-        stamp: look.stamp,
-        is_annotated: look.is_annotated,
-        ..item(side, direction as u32, look.key)
-    }
 }

@@ -1,6 +1,7 @@
 //! Packets that wait for the other capture, and how they are found again.
 
 use super::identity::Side;
+use super::watch::Look;
 
 /// No packet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -28,30 +29,18 @@ pub(super) enum State {
 pub(super) struct Item {
     pub(super) state: State,
     pub(super) side: Side,
-    pub(super) direction: u32,
-    /// Identity, addresses and ports included.
-    pub(super) key: u64,
-    /// Number in its capture, and time by its clock.
-    pub(super) number: u64,
-    pub(super) at_ns: i64,
-    /// Time by the clock of the first capture.
-    pub(super) now_ns: i64,
+    pub(super) direction: usize,
+    pub(super) look: Look,
     /// Place in the order of what its sender sent, from 1.
     pub(super) order: u64,
-    /// Bytes of stream that it takes, SYN and FIN included: from here, so many.
+    /// Offset of its first byte of stream.
     pub(super) offset: i64,
-    pub(super) length: u32,
-    pub(super) payload_bytes: u32,
-    pub(super) size_bytes: u32,
-    pub(super) stamp: Option<u32>,
     /// Parts of it that have not arrived, once a part has.
     pub(super) missing: Option<Vec<(i64, i64)>>,
     /// What was sent with the same bytes later, in order: the first of them.
     pub(super) repair: Option<Repair>,
     /// Orders of everything that waits to hear whether this is lost.
     pub(super) asked_by: Vec<u64>,
-    /// Whether its capture says that the network has thrown it away.
-    pub(super) is_annotated: bool,
     /// Tells it from others that had the same place.
     pub(super) generation: u32,
     pub(super) next: u32,
@@ -67,42 +56,33 @@ pub(super) struct Repair {
 }
 
 impl Item {
+    pub(super) fn new(side: Side, direction: usize, look: &Look, offset: i64) -> Item {
+        Item {
+            state: State::Waiting,
+            side,
+            direction,
+            look: *look,
+            order: 0,
+            offset,
+            missing: None,
+            repair: None,
+            asked_by: Vec::new(),
+            generation: 0,
+            next: NONE,
+            before: NONE,
+        }
+    }
+
     pub(super) fn end(&self) -> i64 {
-        self.offset.saturating_add(i64::from(self.length))
+        self.offset.saturating_add(i64::from(self.look.length))
     }
 
     /// Stream bytes of it that have not arrived.
     pub(super) fn missing_bytes(&self) -> u64 {
         match &self.missing {
-            None => u64::from(self.length),
+            None => u64::from(self.look.length),
             Some(parts) => parts.iter().map(|(from, to)| (to - from) as u64).sum(),
         }
-    }
-}
-
-/// A packet for the slab.
-pub(super) fn item(side: Side, direction: u32, key: u64) -> Item {
-    Item {
-        state: State::Waiting,
-        side,
-        direction,
-        key,
-        number: 0,
-        at_ns: 0,
-        now_ns: 0,
-        order: 0,
-        offset: 0,
-        length: 0,
-        payload_bytes: 0,
-        size_bytes: 0,
-        stamp: None,
-        missing: None,
-        repair: None,
-        asked_by: Vec::new(),
-        is_annotated: false,
-        generation: 0,
-        next: NONE,
-        before: NONE,
     }
 }
 
@@ -178,7 +158,7 @@ impl Slab {
             Some((id, item))
         })
         .take(MOST_ALIKE)
-        .filter(move |(_, item)| item.key == key && item.side == side)
+        .filter(move |(_, item)| item.look.key == key && item.side == side)
     }
 
     fn bucket(&self, key: u64) -> usize {
@@ -186,7 +166,7 @@ impl Slab {
     }
 
     fn link(&mut self, id: u32) {
-        let bucket = self.bucket(self.get(id).key);
+        let bucket = self.bucket(self.get(id).look.key);
         let next = std::mem::replace(&mut self.buckets[bucket], id);
         if next != NONE {
             self.get_mut(next).before = id;
@@ -203,7 +183,7 @@ impl Slab {
         if before != NONE {
             self.get_mut(before).next = next;
         } else {
-            let bucket = self.bucket(self.get(id).key);
+            let bucket = self.bucket(self.get(id).look.key);
             self.buckets[bucket] = next;
         }
     }
@@ -230,21 +210,25 @@ impl Slab {
 mod tests {
     use super::*;
 
+    fn item(side: Side, key: u64) -> Item {
+        Item::new(side, 0, &Look { key, ..Look::default() }, 0)
+    }
+
     #[test]
     fn items_are_found_newest_first_and_through_growth() {
         let mut slab = Slab::new();
-        let first = slab.insert(item(Side::First, 0, 7));
+        let first = slab.insert(item(Side::First, 7));
         for key in 100..5000 {
-            slab.insert(item(Side::First, 0, key));
+            slab.insert(item(Side::First, key));
         }
-        let second = slab.insert(item(Side::First, 0, 7));
-        slab.insert(item(Side::Second, 0, 7));
+        let second = slab.insert(item(Side::First, 7));
+        slab.insert(item(Side::Second, 7));
         let found: Vec<u32> = slab.alike(7, Side::First).map(|(id, _)| id).collect();
         assert_eq!(found, [second, first]);
         slab.remove(second);
         let found: Vec<u32> = slab.alike(7, Side::First).map(|(id, _)| id).collect();
         assert_eq!(found, [first]);
-        let again = slab.insert(item(Side::First, 0, 9));
+        let again = slab.insert(item(Side::First, 9));
         assert_eq!((again, slab.get(again).generation), (second, 1));
         assert_eq!(slab.len(), 4903);
     }

@@ -4,13 +4,14 @@ use super::identity::Side;
 use super::slab::Repair;
 
 /// A packet as a capture shows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
     pub(super) number: u64,
     /// By the clock of its capture.
     pub(super) at_ns: i64,
     /// By the clock of the first capture.
     pub(super) now_ns: i64,
+    /// Identity, addresses and ports included.
     pub(super) key: u64,
     /// Sequence number, if it has one.
     pub(super) seq: Option<u32>,
@@ -20,6 +21,7 @@ pub(super) struct Look {
     pub(super) has_syn: bool,
     pub(super) stamp: Option<u32>,
     pub(super) size_bytes: u32,
+    /// Whether its capture says that the network has thrown it away.
     pub(super) is_annotated: bool,
 }
 

@@ -43,9 +43,12 @@ fn a_whole_connection() {
     assert_eq!(connection.uses_window_scale, Some(true));
     assert!((connection.duration_s - 0.142).abs() < 1e-9);
     let [client, server] = &connection.directions[..] else { panic!("two directions") };
-    assert_eq!((client.packets, server.packets), (5, 3));
-    assert_eq!((client.data_bytes, client.unique_bytes, client.acked_bytes), (500, 500, 500));
-    assert_eq!((client.stream_bytes, client.missed_bytes), (Some(500), Some(0)));
+    assert_eq!((client.data.packets, server.data.packets), (5, 3));
+    assert_eq!(
+        (client.data.data_bytes, client.data.unique_bytes, client.data.acked_bytes),
+        (500, 500, 500)
+    );
+    assert_eq!((client.data.stream_bytes, client.data.missed_bytes), (Some(500), Some(0)));
     assert_eq!(client.handshake_rtt_s, Some(0.040));
     assert_eq!(server.handshake_rtt_s, Some(0.001));
     // SYN 40 ms, data 40 ms, FIN 41 ms.
@@ -86,8 +89,8 @@ fn the_same_ports_again_are_another_connection() {
     wire.client(Segment { ack: 5_000_001, ..data(777_001, 30) });
     let report = wire.report();
     assert_eq!(report.connections.len(), 2);
-    assert_eq!(report.connections[0].directions[0].data_bytes, 100);
-    assert_eq!(report.connections[1].directions[0].data_bytes, 30);
+    assert_eq!(report.connections[0].directions[0].data.data_bytes, 100);
+    assert_eq!(report.connections[1].directions[0].data.data_bytes, 30);
     assert_eq!(report.connections[1].id, 2);
 }
 
@@ -97,11 +100,11 @@ fn a_syn_again_is_the_same_connection() {
     wire.client(syn(1000)).at_ms(1000).client(syn(1000));
     wire.at_ms(1040).server(syn_ack(SERVER - 1, 1001));
     let sent = wire.sent();
-    assert_eq!((sent.syns, sent.retransmitted_syns), (2, 1));
+    assert_eq!((sent.headers.syns, sent.data.retransmitted_syns), (2, 1));
     // Nobody knows which of them was answered.
     assert_eq!((sent.handshake_rtt_s, sent.ambiguous_acks), (None, 1));
     assert_eq!(sent.ambiguous_rtt_s.expect("one sample").max, 0.040);
-    assert_eq!((sent.max_retransmissions, sent.retransmitted_segments), (1, 0));
+    assert_eq!((sent.data.max_retransmissions, sent.data.retransmitted_segments), (1, 0));
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn both_open_at_once() {
     wire.at_ms(41).client(data(1001, 10)).at_ms(81).server(ack(1011));
     let connection = wire.connection();
     assert_eq!(connection.uses_sack, Some(true));
-    assert_eq!(connection.directions[0].unique_bytes, 10);
+    assert_eq!(connection.directions[0].data.unique_bytes, 10);
     assert_eq!(connection.directions[1].handshake_rtt_s, Some(0.001));
 }
 
@@ -141,7 +144,7 @@ fn what_two_interfaces_see_is_two_connections_unless_they_are_merged() {
         let report = wire.report();
         assert_eq!(report.connections.len(), connections);
         let segments =
-            report.connections.iter().map(|one| one.directions[0].retransmitted_segments);
+            report.connections.iter().map(|one| one.directions[0].data.retransmitted_segments);
         assert_eq!(segments.sum::<u64>(), retransmitted);
     }
 }
@@ -155,7 +158,10 @@ fn datagrams_are_flows_of_their_own() {
     let report = wire.report();
     assert_eq!((report.connections.len(), report.datagram_flows.len()), (1, 1));
     let [there, back] = &report.datagram_flows[0].directions[..] else { panic!("two directions") };
-    assert_eq!((there.packets, there.data_bytes, back.data_bytes), (2, 1946, 1));
+    assert_eq!(
+        (there.datagrams.packets, there.datagrams.data_bytes, back.datagrams.data_bytes),
+        (2, 1946, 1)
+    );
     // 1946 bytes and twice 54 of headers in 8 ms.
     let rate = there.throughput_bps.expect("two packets");
     assert!((rate - 2054.0 * 8.0 / 0.008).abs() < 1e-6);

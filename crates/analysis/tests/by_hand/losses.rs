@@ -25,8 +25,8 @@ fn a_stream_longer_than_its_numbers() {
     }
     let sent = wire.sent();
     // 40 * 2^29 = 20 GiB.
-    assert_eq!((sent.unique_bytes, sent.acked_bytes), (40 << 29, 40 << 29));
-    assert_eq!(sent.retransmitted_segments, 0);
+    assert_eq!((sent.data.unique_bytes, sent.data.acked_bytes), (40 << 29, 40 << 29));
+    assert_eq!(sent.data.retransmitted_segments, 0);
 }
 
 #[test]
@@ -42,8 +42,11 @@ fn a_retransmission_and_the_acknowledgements_around_it() {
     wire.at_ms(54).client(data(1, 100)).at_ms(94).server(ack(401));
     wire.at_ms(100).client(data(401, 100)).at_ms(140).server(ack(501));
     let sent = wire.sent();
-    assert_eq!((sent.data_bytes, sent.unique_bytes, sent.retransmitted_bytes), (600, 500, 100));
-    assert_eq!((sent.retransmitted_segments, sent.max_retransmissions), (1, 1));
+    assert_eq!(
+        (sent.data.data_bytes, sent.data.unique_bytes, sent.data.retransmitted_bytes),
+        (600, 500, 100)
+    );
+    assert_eq!((sent.data.retransmitted_segments, sent.data.max_retransmissions), (1, 1));
     assert_eq!((sent.duplicate_acks, sent.triple_duplicate_acks), (3, 1));
     // The acknowledgement at 94 ms has waited for the first segment.
     assert_eq!((sent.post_loss_acks, sent.cumulatively_acked_segments), (1, 3));
@@ -62,8 +65,8 @@ fn a_retransmission_of_other_length() {
     // Everything again, and 500 more.
     wire.at_ms(900).client(data(1, 2500));
     let sent = wire.sent();
-    assert_eq!((sent.data_bytes, sent.unique_bytes), (5500, 2500));
-    assert_eq!((sent.retransmitted_segments, sent.retransmitted_bytes), (2, 3000));
+    assert_eq!((sent.data.data_bytes, sent.data.unique_bytes), (5500, 2500));
+    assert_eq!((sent.data.retransmitted_segments, sent.data.retransmitted_bytes), (2, 3000));
     // Byte 501 was sent at 10, 300 and 900 ms.
     let times = sent.retransmission_s.expect("two");
     assert_eq!((times.count, times.min, times.max), (2, 0.290, 0.890));
@@ -74,7 +77,7 @@ fn a_part_of_a_segment_is_acknowledged() {
     let mut wire = opened();
     wire.at_ms(10).client(data(1, 1000)).at_ms(50).server(ack(501)).at_ms(52).server(ack(1001));
     let sent = wire.sent();
-    assert_eq!(sent.acked_bytes, 1000);
+    assert_eq!(sent.data.acked_bytes, 1000);
     let rtt = sent.rtt_s.expect("SYN, half and half");
     assert_eq!((rtt.count, rtt.max), (3, 0.042));
 }
@@ -84,8 +87,8 @@ fn reordered_in_front_of_the_capture() {
     let mut wire = opened();
     wire.client(data(1, 100)).client(data(201, 100)).client(data(101, 100));
     let sent = wire.sent();
-    assert_eq!((sent.unique_bytes, sent.out_of_order_segments), (300, 1));
-    assert_eq!(sent.retransmitted_segments, 0);
+    assert_eq!((sent.data.unique_bytes, sent.data.out_of_order_segments), (300, 1));
+    assert_eq!(sent.data.retransmitted_segments, 0);
 }
 
 #[test]
@@ -94,7 +97,7 @@ fn duplicated_by_a_network() {
     wire.client(Segment { ip_id: 7, ..data(1, 100) }).client(Segment { ip_id: 7, ..data(1, 100) });
     wire.client(Segment { ip_id: 8, ..data(1, 100) });
     let sent = wire.sent();
-    assert_eq!((sent.retransmitted_segments, sent.duplicated_packets), (2, 1));
+    assert_eq!((sent.data.retransmitted_segments, sent.data.duplicated_packets), (2, 1));
 }
 
 #[test]
@@ -103,10 +106,10 @@ fn a_fin_again() {
     wire.at_ms(10).client(data(1, 100)).client(data(101, 0).with(FIN));
     wire.at_ms(250).client(data(101, 0).with(FIN)).at_ms(290).server(ack(102));
     let sent = wire.sent();
-    assert_eq!((sent.fins, sent.retransmitted_fins), (2, 1));
-    assert_eq!((sent.retransmitted_segments, sent.retransmitted_bytes), (0, 0));
-    assert_eq!((sent.unique_bytes, sent.acked_bytes), (100, 100));
-    assert_eq!(sent.stream_bytes, Some(100));
+    assert_eq!((sent.headers.fins, sent.data.retransmitted_fins), (2, 1));
+    assert_eq!((sent.data.retransmitted_segments, sent.data.retransmitted_bytes), (0, 0));
+    assert_eq!((sent.data.unique_bytes, sent.data.acked_bytes), (100, 100));
+    assert_eq!(sent.data.stream_bytes, Some(100));
 }
 
 #[test]
@@ -114,8 +117,8 @@ fn a_fin_again_with_data() {
     let mut wire = opened();
     wire.client(data(1, 100).with(FIN)).client(data(1, 100).with(FIN)).server(ack(102));
     let sent = wire.sent();
-    assert_eq!((sent.retransmitted_fins, sent.retransmitted_segments), (1, 1));
-    assert_eq!((sent.retransmitted_bytes, sent.unique_bytes), (100, 100));
+    assert_eq!((sent.data.retransmitted_fins, sent.data.retransmitted_segments), (1, 1));
+    assert_eq!((sent.data.retransmitted_bytes, sent.data.unique_bytes), (100, 100));
 }
 
 #[test]
@@ -125,12 +128,12 @@ fn begun_in_the_middle() {
     wire.server(ack(50_001)).client(data(60_001, 100)).client(data(50_001, 100));
     wire.server(ack(60_101));
     let sent = wire.sent();
-    assert_eq!(sent.data_bytes, 200);
+    assert_eq!(sent.data.data_bytes, 200);
     // Nothing was seen twice.
-    assert_eq!((sent.unique_bytes, sent.retransmitted_segments), (200, 0));
+    assert_eq!((sent.data.unique_bytes, sent.data.retransmitted_segments), (200, 0));
     // 50 001 to 60 101 less the 200 that were seen.
-    assert_eq!(sent.acked_bytes, 10_100);
-    assert_eq!(sent.stream_bytes, None);
+    assert_eq!(sent.data.acked_bytes, 10_100);
+    assert_eq!(sent.data.stream_bytes, None);
 }
 
 #[test]
@@ -141,17 +144,17 @@ fn one_direction_alone() {
     }
     wire.client(data(99_901, 100)).client(data(1, 100));
     let sent = wire.sent();
-    assert_eq!((sent.unique_bytes, sent.retransmitted_segments), (100_000, 2));
+    assert_eq!((sent.data.unique_bytes, sent.data.retransmitted_segments), (100_000, 2));
     assert!(sent.rtt_s.is_none());
 
     for index in 0..1000 {
         wire.server(ack(1 + index * 100));
     }
     let connection = wire.connection();
-    assert_eq!(connection.directions[0].pure_acks, 1000);
+    assert_eq!(connection.directions[0].headers.pure_acks, 1000);
     let unseen = &connection.directions[1];
-    assert_eq!((unseen.data_bytes, unseen.acked_bytes), (0, 99_900));
-    assert_eq!(unseen.acked_unseen_bytes, 99_900);
+    assert_eq!((unseen.data.data_bytes, unseen.data.acked_bytes), (0, 99_900));
+    assert_eq!(unseen.data.acked_unseen_bytes, 99_900);
 }
 
 #[test]
@@ -168,7 +171,10 @@ fn selective_acknowledgements_and_a_duplicate() {
     wire.server(sack(401, &[(501, 551), (501, 601)]));
     let connection = wire.connection();
     let back = &connection.directions[1];
-    assert_eq!((back.sack_packets, back.dsack_packets, back.max_sack_blocks), (4, 2, 2));
+    assert_eq!(
+        (back.headers.sack_packets, back.headers.dsack_packets, back.headers.max_sack_blocks),
+        (4, 2, 2)
+    );
     assert_eq!(connection.directions[0].sack_renegings, 0);
 }
 
@@ -184,8 +190,8 @@ fn a_receiver_throws_away_what_it_had() {
     wire.server(ack(101));
     wire.client(data(101, 200)).server(ack(301));
     let sent = wire.sent();
-    assert_eq!((sent.sack_renegings, sent.retransmitted_segments), (1, 2));
-    assert_eq!(sent.acked_bytes, 300);
+    assert_eq!((sent.sack_renegings, sent.data.retransmitted_segments), (1, 2));
+    assert_eq!(sent.data.acked_bytes, 300);
 }
 
 #[test]
@@ -193,5 +199,5 @@ fn a_lost_acknowledgement_is_no_matter() {
     let mut wire = opened();
     wire.client(data(1, 100)).client(data(101, 100)).server(ack(201)).server(ack(101));
     let sent = wire.sent();
-    assert_eq!((sent.acked_bytes, sent.duplicate_acks), (200, 0));
+    assert_eq!((sent.data.acked_bytes, sent.duplicate_acks), (200, 0));
 }

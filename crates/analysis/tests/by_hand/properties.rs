@@ -48,12 +48,20 @@ fn segment() -> impl Strategy<Value = Segment> {
 
 fn balance(direction: &DirectionReport) {
     assert_eq!(
-        direction.data_bytes,
-        direction.unique_bytes + direction.retransmitted_bytes + direction.window_probe_bytes
+        direction.data.data_bytes,
+        direction.data.unique_bytes
+            + direction.data.retransmitted_bytes
+            + direction.data.window_probe_bytes
     );
-    assert!(direction.data_segments <= direction.packets);
-    assert!(direction.retransmitted_segments + direction.window_probes <= direction.data_segments);
-    assert!(direction.pure_acks <= direction.acks && direction.acks <= direction.packets);
+    assert!(direction.data.data_segments <= direction.data.packets);
+    assert!(
+        direction.data.retransmitted_segments + direction.data.window_probes
+            <= direction.data.data_segments
+    );
+    assert!(
+        direction.headers.pure_acks <= direction.headers.acks
+            && direction.headers.acks <= direction.data.packets
+    );
     if let Some(rtt) = direction.rtt_s {
         assert!(rtt.min <= rtt.p50 && rtt.p50 <= rtt.p99 && rtt.p99 <= rtt.max);
         assert!(rtt.min <= rtt.mean + 1e-9 && rtt.mean <= rtt.max + 1e-9);
@@ -75,7 +83,7 @@ proptest! {
         }
         let report = wire.report();
         let directions = report.connections.iter().flat_map(|one| &one.directions);
-        let seen: u64 = directions.clone().map(|one| one.packets).sum();
+        let seen: u64 = directions.clone().map(|one| one.data.packets).sum();
         prop_assert_eq!(seen, packets.len() as u64);
         directions.for_each(balance);
     }
@@ -94,8 +102,8 @@ proptest! {
         }
         let total: u32 = lengths.iter().sum();
         let sent = wire.sent();
-        prop_assert_eq!(sent.unique_bytes, u64::from(total));
-        prop_assert_eq!(sent.acked_bytes, u64::from(total));
+        prop_assert_eq!(sent.data.unique_bytes, u64::from(total));
+        prop_assert_eq!(sent.data.acked_bytes, u64::from(total));
         prop_assert_eq!(sent.rtt_s.expect("samples").count, lengths.len() as u64);
     }
 }

@@ -17,9 +17,9 @@ fn a_closed_window_is_probed() {
     wire.at_ms(700).server(ack(1001)).client(data(1001, 500)).server(ack(1501));
     let connection = wire.connection();
     let sent = &connection.directions[0];
-    assert_eq!((sent.window_probes, sent.window_probe_bytes), (2, 2));
-    assert_eq!((sent.data_bytes, sent.unique_bytes), (1502, 1500));
-    assert_eq!((sent.retransmitted_segments, sent.retransmitted_bytes), (0, 0));
+    assert_eq!((sent.data.window_probes, sent.data.window_probe_bytes), (2, 2));
+    assert_eq!((sent.data.data_bytes, sent.data.unique_bytes), (1502, 1500));
+    assert_eq!((sent.data.retransmitted_segments, sent.data.retransmitted_bytes), (0, 0));
     assert_eq!(connection.directions[1].zero_windows, 3);
     // The smallest window that is open.
     let window = connection.directions[1].advertised_window_bytes.expect("it announces windows");
@@ -31,7 +31,7 @@ fn a_retransmission_into_a_closed_window_is_no_probe() {
     let mut wire = Wire::new();
     wire.client(data(1, 1000)).server(closed(1001)).client(data(1, 1000));
     let sent = wire.sent();
-    assert_eq!((sent.window_probes, sent.retransmitted_segments), (0, 1));
+    assert_eq!((sent.data.window_probes, sent.data.retransmitted_segments), (0, 1));
 }
 
 #[test]
@@ -40,7 +40,10 @@ fn probes_without_data() {
     wire.client(data(1, 1000)).server(closed(1001));
     wire.client(data(1000, 0)).server(closed(1001));
     let sent = wire.sent();
-    assert_eq!((sent.window_probes, sent.keep_alives, sent.data_segments), (0, 0, 1));
+    assert_eq!(
+        (sent.data.window_probes, sent.data.keep_alives, sent.data.data_segments),
+        (0, 0, 1)
+    );
 }
 
 #[test]
@@ -50,9 +53,9 @@ fn keep_alives_with_and_without_a_byte() {
     wire.at_ms(60_000).client(data(1000, 0)).server(ack(1001));
     wire.at_ms(120_000).client(data(1000, 1)).server(ack(1001));
     let sent = wire.sent();
-    assert_eq!((sent.keep_alives, sent.data_segments), (2, 2));
+    assert_eq!((sent.data.keep_alives, sent.data.data_segments), (2, 2));
     // The byte of the second was seen before.
-    assert_eq!((sent.unique_bytes, sent.retransmitted_bytes), (1000, 1));
+    assert_eq!((sent.data.unique_bytes, sent.data.retransmitted_bytes), (1000, 1));
     assert_eq!(sent.duplicate_acks, 0, "nothing was in flight");
     assert_eq!(sent.longest_idle_s, 60.0);
 }

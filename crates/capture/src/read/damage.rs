@@ -1,7 +1,9 @@
 //! Parts of a capture that could not be read.
 
+use serde::Serialize;
+
 /// A place of a capture that could not be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Damage {
     /// Where in the capture: of a compressed one, in what it holds.
     pub offset_bytes: u64,

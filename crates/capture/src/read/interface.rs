@@ -1,10 +1,12 @@
 //! Where packets were captured.
 
+use serde::Serialize;
+
 use super::pcapng::Clock;
 use crate::packet::Link;
 
 /// An interface of a capture.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Interface {
     /// Its name, such as `eth0`; empty if the capture does not say.
     pub name: String,
@@ -16,9 +18,12 @@ pub struct Interface {
     pub snap_bytes: u32,
     /// Packets that its host could not keep up with, and that are missing from the capture.
     pub missed_packets: Option<u64>,
+    #[serde(skip)]
     pub(super) clock: Clock,
+    #[serde(skip)]
     pub(super) link: Option<Link>,
     /// Whether it has been told that its link type cannot be read.
+    #[serde(skip)]
     pub(super) is_told: bool,
 }
 
