@@ -5,6 +5,14 @@ use serde_json::Value;
 /// Largest whole number that a JSON number carries exactly, as most programs read it.
 pub(super) const LARGEST: u64 = 1 << 53;
 
+/// An object without the keys that have no value.
+pub(super) fn given(mut object: Value) -> Value {
+    if let Value::Object(keys) = &mut object {
+        keys.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
 /// A number, if there is one.
 pub(super) fn number(object: &Value, key: &str) -> Option<f64> {
     object.get(key).and_then(Value::as_f64).filter(|number| number.is_finite())

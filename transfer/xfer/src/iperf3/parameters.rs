@@ -1,9 +1,9 @@
 //! The client's parameters of a test.
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::code;
-use super::json::{self, LARGEST, flag, number, text, whole};
+use super::json::{LARGEST, flag, given, number, text, whole};
 use super::{Directions, Transport};
 
 /// Bounds of iperf3 (`iperf.h`): `MAX_TIME`, `MAX_OMIT_TIME`, `MAX_MSS`, `MAX_BURST`,
@@ -80,59 +80,37 @@ pub(crate) struct Fault {
 
 impl Parameters {
     pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| {
-            object.insert(key.to_owned(), value);
-        };
-        match self.protocol {
-            Transport::Tcp => put("tcp", true.into()),
-            Transport::Udp => put("udp", true.into()),
-        }
-        put("omit", self.omit_s.into());
-        put("time", self.time_s.into());
-        put("num", self.bytes.into());
-        put("blockcount", self.blocks.into());
-        put("parallel", self.streams.into());
-        put("len", self.block_bytes.into());
-        match self.direction {
-            Directions::Forward => {}
-            Directions::Reverse => put("reverse", true.into()),
-            Directions::Both => put("bidirectional", true.into()),
-        }
-        if self.no_delay {
-            put("nodelay", true.into());
-        }
-        let numbers = [
-            ("MSS", self.mss_bytes.map(u64::from)),
-            ("window", self.window_bytes.map(u64::from)),
-            ("bandwidth", self.bandwidth_bps),
-            ("fqrate", self.pacing_bps),
-            ("burst", self.burst.map(u64::from)),
-            ("TOS", self.tos.map(u64::from)),
-            ("flowlabel", self.flow_label.map(u64::from)),
-            ("get_server_output", self.server_output.then_some(1)),
-            ("udp_counters_64bit", self.wide_numbers.then_some(1)),
-            ("zerocopy", self.zero_copy.then_some(1)),
-            ("dont_fragment", self.dont_fragment.then_some(1)),
-            ("skip_rx_copy", self.skip_copy.then_some(1)),
-        ];
-        for (key, number) in numbers {
-            if let Some(number) = number {
-                put(key, number.into());
-            }
-        }
-        let texts = [
-            ("title", &self.title),
-            ("extra_data", &self.extra_data),
-            ("congestion", &self.congestion),
-            ("client_version", &self.client_version),
-        ];
-        for (key, text) in texts {
-            if let Some(text) = text {
-                put(key, text.as_str().into());
-            }
-        }
-        Value::Object(object)
+        let flag = |is_set: bool| is_set.then_some(true);
+        let wish = |is_set: bool| is_set.then_some(1);
+        given(json!({
+            "tcp": flag(self.protocol == Transport::Tcp),
+            "udp": flag(self.protocol == Transport::Udp),
+            "omit": self.omit_s,
+            "time": self.time_s,
+            "num": self.bytes,
+            "blockcount": self.blocks,
+            "parallel": self.streams,
+            "len": self.block_bytes,
+            "reverse": flag(self.direction == Directions::Reverse),
+            "bidirectional": flag(self.direction == Directions::Both),
+            "nodelay": flag(self.no_delay),
+            "MSS": self.mss_bytes,
+            "window": self.window_bytes,
+            "bandwidth": self.bandwidth_bps,
+            "fqrate": self.pacing_bps,
+            "burst": self.burst,
+            "TOS": self.tos,
+            "flowlabel": self.flow_label,
+            "get_server_output": wish(self.server_output),
+            "udp_counters_64bit": wish(self.wide_numbers),
+            "zerocopy": wish(self.zero_copy),
+            "dont_fragment": wish(self.dont_fragment),
+            "skip_rx_copy": wish(self.skip_copy),
+            "title": self.title,
+            "extra_data": self.extra_data,
+            "congestion": self.congestion,
+            "client_version": self.client_version,
+        }))
     }
 
     /// As a server reads them, if it can do what they ask for.
@@ -213,7 +191,7 @@ fn bounded(
     code: i32,
 ) -> Result<Option<u32>, Fault> {
     let Some(found) = number(object, key) else { return Ok(None) };
-    match json::whole(object, key).filter(|whole| (least..=most).contains(whole)) {
+    match whole(object, key).filter(|whole| (least..=most).contains(whole)) {
         Some(whole) => Ok(u32::try_from(whole).ok()),
         None => Err(fault(code, &format!("{key} is {found}; it goes from {least} to {most}"))),
     }

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value, json};
 
 use super::date::http_date;
+use super::json::given;
 use super::recorder::{Interval, Row, Total};
 use super::results::{Results, ServerOutput, StreamResult};
 use super::rows::{connected, cpu, interval_row, percent, socket_number, span, with_datagrams};
@@ -78,68 +79,49 @@ impl Report<'_> {
     pub(super) fn json(&self) -> Value {
         let intervals = self.outcome.measured.intervals.iter();
         let intervals: Vec<Value> = intervals.map(|interval| self.interval(interval)).collect();
-        let mut report = Map::new();
-        report.insert("start".into(), self.start());
-        report.insert("intervals".into(), intervals.into());
-        report.insert("end".into(), self.end());
-        match self.theirs.and_then(|results| results.server_output.as_ref()) {
-            Some(ServerOutput::Json(json)) => {
-                report.insert("server_output_json".into(), json.clone());
-            }
-            Some(ServerOutput::Text(text)) => {
-                report.insert("server_output_text".into(), text.as_str().into());
-            }
-            None => {}
-        }
-        if let Some(failure) = self.failure {
-            report.insert("error".into(), failure.to_string().into());
-        }
-        Value::Object(report)
+        let output = self.theirs.and_then(|results| results.server_output.as_ref());
+        let (text, json) = ServerOutput::texts(output);
+        given(json!({
+            "start": self.start(),
+            "intervals": intervals,
+            "end": self.end(),
+            "server_output_text": text,
+            "server_output_json": json,
+            "error": self.failure.map(Error::to_string),
+        }))
     }
 
     fn start(&self) -> Value {
         let parameters = &self.test.parameters;
         let connected: Vec<Value> =
             self.test.streams.iter().map(|stream| connected(stream)).collect();
-        let peer =
-            json!({"host": self.peer.ip().to_canonical().to_string(), "port": self.peer.port()});
-        let mut start = Map::new();
-        let mut put = |key: &str, value: Value| {
-            start.insert(key.to_owned(), value);
-        };
-        put("connected", connected.into());
-        put("version", version().into());
-        put("system_info", self.system.text.as_str().into());
-        let time = http_date(self.system.epoch_s);
-        put("timestamp", json!({"time": time, "timesecs": self.system.epoch_s}));
-        match self.test.role {
-            Role::Client => {
-                put("connecting_to", json!({"host": self.host, "port": self.peer.port()}));
-            }
-            Role::Server => put("accepted_connection", peer),
-        }
-        put("cookie", self.cookie.as_str().into());
-        if parameters.protocol == Transport::Tcp {
-            match (parameters.mss_bytes, self.segment_bytes) {
-                (Some(bytes), _) => put("tcp_mss", bytes.into()),
-                (None, bytes) => put("tcp_mss_default", bytes.unwrap_or(0).into()),
-            }
-        }
-        put("target_bitrate", parameters.bandwidth_bps.unwrap_or(0).into());
-        put("fq_rate", parameters.pacing_bps.unwrap_or(0).into());
-        put("sock_bufsize", parameters.window_bytes.unwrap_or(0).into());
-        if let Some(stream) = self.test.streams.first() {
-            put("sndbuf_actual", stream.socket.send_buffer_size().unwrap_or(0).into());
-            put("rcvbuf_actual", stream.socket.recv_buffer_size().unwrap_or(0).into());
-        }
-        if let Some(title) = &parameters.title {
-            put("title", title.as_str().into());
-        }
-        if let Some(text) = &parameters.extra_data {
-            put("extra_data", text.as_str().into());
-        }
-        put("test_start", self.test_start());
-        Value::Object(start)
+        let is_client = self.test.role == Role::Client;
+        let is_tcp = parameters.protocol == Transport::Tcp;
+        let default_mss = self.segment_bytes.unwrap_or(0);
+        let has_default_mss = is_tcp && parameters.mss_bytes.is_none();
+        let port = self.peer.port();
+        let host = self.peer.ip().to_canonical().to_string();
+        let epoch_s = self.system.epoch_s;
+        let socket = self.test.streams.first().map(|stream| &stream.socket);
+        given(json!({
+            "connected": connected,
+            "version": version(),
+            "system_info": self.system.text,
+            "timestamp": {"time": http_date(epoch_s), "timesecs": epoch_s},
+            "connecting_to": is_client.then(|| json!({"host": self.host, "port": port})),
+            "accepted_connection": (!is_client).then(|| json!({"host": host, "port": port})),
+            "cookie": self.cookie,
+            "tcp_mss": parameters.mss_bytes.filter(|_| is_tcp),
+            "tcp_mss_default": has_default_mss.then_some(default_mss),
+            "target_bitrate": parameters.bandwidth_bps.unwrap_or(0),
+            "fq_rate": parameters.pacing_bps.unwrap_or(0),
+            "sock_bufsize": parameters.window_bytes.unwrap_or(0),
+            "sndbuf_actual": socket.map(|socket| socket.send_buffer_size().unwrap_or(0)),
+            "rcvbuf_actual": socket.map(|socket| socket.recv_buffer_size().unwrap_or(0)),
+            "title": parameters.title,
+            "extra_data": parameters.extra_data,
+            "test_start": self.test_start(),
+        }))
     }
 
     fn test_start(&self) -> Value {

@@ -1,8 +1,8 @@
 //! What each end reports to the other after the test.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::json::{number, text, whole};
+use super::json::{given, number, text, whole};
 
 /// Congestion control of the other side, as far as it is kept.
 const NAME_CHARACTERS: usize = 16;
@@ -35,6 +35,17 @@ pub enum ServerOutput {
     Json(Value),
 }
 
+impl ServerOutput {
+    /// What stands under `server_output_text`, and under `server_output_json`.
+    pub(super) fn texts(output: Option<&ServerOutput>) -> (Option<&str>, Option<&Value>) {
+        match output {
+            Some(ServerOutput::Text(text)) => (Some(text), None),
+            Some(ServerOutput::Json(json)) => (None, Some(json)),
+            None => (None, None),
+        }
+    }
+}
+
 /// What one end has measured of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StreamResult {
@@ -56,30 +67,18 @@ pub struct StreamResult {
 
 impl Results {
     pub fn to_json(&self) -> Value {
-        let has_retransmits = match self.has_retransmits {
-            None => -1,
-            Some(has) => i32::from(has),
-        };
-        let mut object = Map::new();
-        object.insert("cpu_util_total".into(), self.cpu.total.into());
-        object.insert("cpu_util_user".into(), self.cpu.user.into());
-        object.insert("cpu_util_system".into(), self.cpu.system.into());
-        object.insert("sender_has_retransmits".into(), has_retransmits.into());
-        if let Some(name) = &self.congestion_used {
-            object.insert("congestion_used".into(), name.as_str().into());
-        }
-        match &self.server_output {
-            None => {}
-            Some(ServerOutput::Text(text)) => {
-                object.insert("server_output_text".into(), text.as_str().into());
-            }
-            Some(ServerOutput::Json(json)) => {
-                object.insert("server_output_json".into(), json.clone());
-            }
-        }
-        let streams = self.streams.iter().map(|stream| stream.to_json()).collect();
-        object.insert("streams".into(), Value::Array(streams));
-        Value::Object(object)
+        let streams: Vec<Value> = self.streams.iter().map(|stream| stream.to_json()).collect();
+        let (text, json) = ServerOutput::texts(self.server_output.as_ref());
+        given(json!({
+            "cpu_util_total": self.cpu.total,
+            "cpu_util_user": self.cpu.user,
+            "cpu_util_system": self.cpu.system,
+            "sender_has_retransmits": self.has_retransmits.map_or(-1, i32::from),
+            "congestion_used": self.congestion_used,
+            "server_output_text": text,
+            "server_output_json": json,
+            "streams": streams,
+        }))
     }
 
     /// As they are read: of exactly the streams that there are, whose numbers are in `ids`.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Transport;
+use super::json::given;
 use super::recorder::{Interval, Row};
 use super::results::CpuPercent;
 use super::stream::Stream;
@@ -13,32 +14,24 @@ pub(super) fn interval_row(
     stream: Option<&Stream>,
     sends: bool,
 ) -> Value {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| {
-        object.insert(key.to_owned(), value);
-    };
-    if let Some(stream) = stream {
-        put("socket", socket_number(stream).into());
-    }
-    put("start", interval.start_s.into());
-    put("end", interval.end_s.into());
-    put("seconds", interval.seconds().into());
-    put("bytes", row.bytes.into());
-    put("bits_per_second", rate_bps(row.bytes, interval.seconds()).into());
-    if let Some(tcp) = row.tcp {
-        put("retransmits", row.retransmits.into());
-        if stream.is_some() {
-            put("snd_cwnd", tcp.cwnd_bytes.into());
-            put("snd_wnd", tcp.window_bytes.into());
-            put("rtt", tcp.rtt_us.into());
-            put("rttvar", tcp.rttvar_us.into());
-            put("pmtu", tcp.mtu_bytes.into());
-            put("reorder", tcp.reordering.into());
-        }
-    }
-    put("omitted", interval.omitted.into());
-    put("sender", sends.into());
-    let object = Value::Object(object);
+    let of_stream = row.tcp.filter(|_| stream.is_some());
+    let object = given(json!({
+        "socket": stream.map(socket_number),
+        "start": interval.start_s,
+        "end": interval.end_s,
+        "seconds": interval.seconds(),
+        "bytes": row.bytes,
+        "bits_per_second": rate_bps(row.bytes, interval.seconds()),
+        "retransmits": row.tcp.map(|_| row.retransmits),
+        "snd_cwnd": of_stream.map(|tcp| tcp.cwnd_bytes),
+        "snd_wnd": of_stream.map(|tcp| tcp.window_bytes),
+        "rtt": of_stream.map(|tcp| tcp.rtt_us),
+        "rttvar": of_stream.map(|tcp| tcp.rttvar_us),
+        "pmtu": of_stream.map(|tcp| tcp.mtu_bytes),
+        "reorder": of_stream.map(|tcp| tcp.reordering),
+        "omitted": interval.omitted,
+        "sender": sends,
+    }));
     match stream.map(|stream| stream.protocol) {
         Some(Transport::Udp) => with_datagrams(object, row, sends),
         _ => object,
