@@ -95,6 +95,24 @@ pub fn connect(
     Err(failure)
 }
 
+/// Listens at `ADDRESS[:PORT]`, or at `:PORT` of all addresses; at the default port of all if nothing is
+/// given.
+///
+/// # Errors
+/// [`Error::Input`] if that is taken or not one of this host.
+pub fn listen_at(bind: Option<&str>, default_port: u16, wishes: &Wishes) -> Result<Socket, Error> {
+    let Some(bind) = bind else {
+        // Where there is no IPv6, those of IPv4.
+        return listen(([0_u16; 8], default_port).into(), wishes)
+            .or_else(|_| listen(([0_u8; 4], default_port).into(), wishes));
+    };
+    let bind = match bind.strip_prefix(':') {
+        Some(port) if !port.contains(':') => format!("[::]:{port}"),
+        _ => bind.to_owned(),
+    };
+    listen(resolve(&bind, default_port)?[0], wishes)
+}
+
 /// Listens at an address.
 ///
 /// # Errors

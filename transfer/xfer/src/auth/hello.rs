@@ -13,35 +13,27 @@ pub(crate) const GREETING_BYTES: usize = 64;
 
 /// Behind the preamble: what the server has to say to a client that has not proved itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Answer {
-    Nonce,
-    Welcome,
-    WrongToken,
+    Nonce = b'n',
+    Welcome = b'w',
+    WrongToken = b't',
     /// It speaks TLS only.
-    Encrypted,
+    Encrypted = b'e',
     /// It does not speak TLS.
-    Plain,
-    OtherVersion,
+    Plain = b'p',
+    OtherVersion = b'v',
 }
 
 impl Answer {
-    const LETTERS: [(Answer, u8); 6] = [
-        (Answer::Nonce, b'n'),
-        (Answer::Welcome, b'w'),
-        (Answer::WrongToken, b't'),
-        (Answer::Encrypted, b'e'),
-        (Answer::Plain, b'p'),
-        (Answer::OtherVersion, b'v'),
-    ];
-
     pub(crate) fn letter(self) -> u8 {
-        let found = Answer::LETTERS.iter().find(|(answer, _)| *answer == self);
-        found.map_or(0, |(_, letter)| *letter)
+        self as u8
     }
 
     pub(crate) fn of(letter: u8) -> Option<Answer> {
-        let found = Answer::LETTERS.iter().find(|(_, known)| *known == letter);
-        found.map(|(answer, _)| *answer)
+        use Answer::{Encrypted, Nonce, OtherVersion, Plain, Welcome, WrongToken};
+        let all = [Nonce, Welcome, WrongToken, Encrypted, Plain, OtherVersion];
+        all.into_iter().find(|answer| answer.letter() == letter)
     }
 
     /// As it is sent where there is no TLS.

@@ -2,10 +2,10 @@
 
 use super::point::Point;
 use super::search::Gain;
+use crate::words::count;
 
-/// "1 stream", "2 streams".
 pub(super) fn streams(number: u32) -> String {
-    if number == 1 { "1 stream".to_owned() } else { format!("{number} streams") }
+    count(number.into(), "stream")
 }
 
 /// A verb with that subject: "carries", "carry".

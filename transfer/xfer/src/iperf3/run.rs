@@ -2,7 +2,6 @@
 
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::channel::{Channel, Received};
@@ -13,6 +12,7 @@ use super::stream::Stream;
 use super::traffic::Traffic;
 use super::{Directions, Parameters, State, Transport};
 use crate::measure::{Cpu, Goal, INTERVAL, Meter, Payload, Record, Subject, Watched};
+use crate::rt::JoinHandle;
 use crate::{Control, Error};
 
 /// How often someone looks whether an amount has been reached.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +19,7 @@ use super::server_test::ServerTest;
 use super::{PORT, ServerOptions, State};
 use crate::files::most_flows;
 use crate::measure::Subject;
-use crate::socket::{self, Wishes};
+use crate::socket::{Wishes, listen_at};
 use crate::{Control, Error, Event, Sessions};
 
 /// How often it looks whether it was asked to stop, and whether tests have ended.
@@ -95,7 +94,7 @@ pub fn serve(
     if options.tests == 0 {
         return Err(Error::Input("tests: expected at least 1, got 0".into()));
     }
-    let listener = listen(options)?;
+    let listener = listen_at(options.bind.as_deref(), PORT, &Wishes::default())?;
     let no_address = |error| Error::failed("listening", error);
     listener.set_nonblocking(true).map_err(no_address)?;
     let address = listener.local_addr().map_err(no_address)?.as_socket();
@@ -110,19 +109,6 @@ pub fn serve(
         latest: None,
     }
     .run()
-}
-
-fn listen(options: &ServerOptions) -> Result<Socket, Error> {
-    let Some(bind) = &options.bind else {
-        // Of both families where there are both.
-        let all = SocketAddr::from(([0_u16; 8], PORT));
-        let only_ipv4 = SocketAddr::from(([0; 4], PORT));
-        return socket::listen(all, &Wishes::default())
-            .or_else(|_| socket::listen(only_ipv4, &Wishes::default()));
-    };
-    let addresses = socket::resolve(bind, PORT)?;
-    let first = addresses.first().ok_or_else(|| Error::Input(format!("{bind}: no address")))?;
-    socket::listen(*first, &Wishes::default())
 }
 
 struct Server {

@@ -1,21 +1,16 @@
 //! One stream of a test: its socket and its counters.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairway_schema::tcp_info::FIELDS;
-use socket2::SockRef;
 
 use super::Transport;
-use crate::measure::{DatagramCounts, Datagrams};
+use crate::measure::{DatagramCounts, Datagrams, tcp_info};
 use crate::rt::{Mutex, MutexGuard, Socket};
 use crate::socket::congestion_control;
 use crate::{Control, Error, Held};
-
-/// Room for `struct tcp_info` of any kernel: 280 bytes in Linux 6.18, and it grows.
-const TCP_INFO_BYTES: usize = 512;
 
 /// One stream. It goes one way, over a socket of its own.
 #[derive(Debug)]
@@ -194,12 +189,10 @@ impl Stream {
 }
 
 fn tcp_seen(socket: &Socket) -> Option<TcpSeen> {
-    let mut record = [0; TCP_INFO_BYTES];
-    let length = fairway_socket::tcp_info(SockRef::from(socket).as_fd(), &mut record).ok()?;
-    let record = record.get(..length)?;
+    let record = Some(tcp_info(socket)).filter(|record| !record.is_empty())?;
     let field = |name: &str| {
         let field = FIELDS.iter().find(|field| field.name == name);
-        field.and_then(|field| field.raw(record)).unwrap_or(0)
+        field.and_then(|field| field.raw(&record)).unwrap_or(0)
     };
     Some(TcpSeen {
         retransmits: field("total_retrans_segments"),

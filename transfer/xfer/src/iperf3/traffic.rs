@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::poll::PollFlags;
@@ -18,13 +18,11 @@ use super::pace::{Amount, Pace, limit_bytes};
 use super::stream::Stream;
 use super::{Parameters, Transport};
 use crate::Error;
-use crate::rt::Mutex;
+use crate::rt::{JoinHandle, Mutex, spawn};
 use crate::socket::is_of_the_way;
 
 /// How often a thread that waits for its socket looks whether the test is over.
 const TICK: Duration = Duration::from_millis(100);
-/// Stack of a thread: its buffers are on the heap.
-const STACK_BYTES: usize = 128 << 10;
 /// Memory for the buffers of all receiving streams, as far as each has [`LEAST_BUFFER_BYTES`].
 const BUFFERS_BYTES: usize = 32 << 20;
 const LEAST_BUFFER_BYTES: usize = 8 << 10;
@@ -90,11 +88,7 @@ impl Traffic {
 
     pub(super) fn start(self: &Arc<Self>, stream: &Arc<Stream>) -> Result<JoinHandle<()>, Error> {
         let (traffic, stream) = (Arc::clone(self), Arc::clone(stream));
-        thread::Builder::new()
-            .name(format!("stream {}", stream.id))
-            .stack_size(STACK_BYTES)
-            .spawn(move || traffic.carry(&stream))
-            .map_err(|error| Error::failed("starting the thread of a stream", error))
+        spawn(&format!("stream {}", stream.id), move || traffic.carry(&stream))
     }
 
     /// The test is over: threads end soon.

@@ -2,18 +2,16 @@
 
 use std::net::Shutdown;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::engine::Wake;
 use super::messages::Message;
 use crate::Error;
+use crate::rt::{JoinHandle, spawn};
 use crate::wire::{Channel, ControlSender};
 
 /// Received messages that may be queued; a faster peer is slowed down by TCP.
 const MOST_WAITING: usize = 8;
-/// Stack of the thread that receives: it decodes messages.
-const STACK_BYTES: usize = 512 << 10;
 
 /// The control channel and all other events that a session waits for.
 pub struct Dialogue {
@@ -47,12 +45,9 @@ impl Dialogue {
                 }
             }
         };
-        let thread = thread::Builder::new().name("load-control".into()).stack_size(STACK_BYTES);
-        let thread = thread
-            .spawn(listen)
-            .map_err(|error| Error::failed("starting the thread of the control channel", error))?;
+        let thread = Some(spawn("load-control", listen)?);
         let quiet_until = Instant::now() + patience / 4;
-        let (waiting, thread) = (Some(waiting), Some(thread));
+        let waiting = Some(waiting);
         Ok(Dialogue { sender, wakes, waker, waiting, thread, patience, quiet_until })
     }
 

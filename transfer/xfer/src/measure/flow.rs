@@ -239,7 +239,7 @@ pub(super) fn load(count: &AtomicU64) -> u64 {
 }
 
 /// What the kernel says of a connection; nothing if it does not.
-fn tcp_info(socket: &Socket) -> Vec<u8> {
+pub(crate) fn tcp_info(socket: &Socket) -> Vec<u8> {
     let mut record = vec![0; TCP_INFO_BYTES];
     match fairway_socket::tcp_info(socket.as_fd(), &mut record) {
         Ok(length) => {

@@ -20,6 +20,7 @@ use socket2::Socket;
 
 pub(crate) use counts::Counts;
 pub(crate) use datagrams::{DatagramCounts, Datagrams};
+pub(crate) use flow::tcp_info;
 use flow::{Open, Watch};
 pub(crate) use observe::{Observation, Observer};
 pub use record::Record;

@@ -29,8 +29,8 @@ use manager::{Manager, Meters};
 use crate::auth::{Acceptor, Identity};
 use crate::capture::Capturing;
 use crate::measure::{Meter, Subject};
-use crate::rt::{Socket, spawn};
-use crate::socket::{listen, resolve};
+use crate::rt::spawn;
+use crate::socket::listen_at;
 use crate::store::Store;
 use crate::{Control, Error, Event, Sessions};
 
@@ -82,7 +82,7 @@ fn receive_with(
         Some(path) => Identity::keep(path)?,
         None => Identity::new()?,
     };
-    let listener = listen_at(options)?;
+    let listener = listen_at(options.bind.as_deref(), DEFAULT_PORT, &options.wishes)?;
     let address = listener.local_addr().ok().and_then(|address| address.as_socket());
     let port = address.map_or(DEFAULT_PORT, |address| address.port());
     let begin = |path| Capturing::begin(path, port, control);
@@ -109,19 +109,4 @@ fn receive_with(
         return Err(Error::Cancelled);
     }
     Ok(Outcome { transfers })
-}
-
-fn listen_at(options: &ReceiveOptions) -> Result<Socket, Error> {
-    let Some(bind) = &options.bind else {
-        // All addresses; where there is no IPv6, those of IPv4.
-        let any = |address: &str| resolve(address, DEFAULT_PORT).map(|all| all[0]);
-        return listen(any("::")?, &options.wishes)
-            .or_else(|_| listen(any("0.0.0.0")?, &options.wishes));
-    };
-    // ":PORT" is all addresses.
-    let bind = match bind.strip_prefix(':') {
-        Some(port) if !port.contains(':') => format!("[::]:{port}"),
-        _ => bind.clone(),
-    };
-    listen(resolve(&bind, DEFAULT_PORT)?[0], &options.wishes)
 }

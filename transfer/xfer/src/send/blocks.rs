@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{FileTree, Sum};
+use crate::store::{Done, FileTree, Sum};
 use crate::wire::messages::Run;
 
 /// How blocks are shared among connections.
@@ -72,29 +72,15 @@ struct File {
     blocks: u32,
     /// What the receiver says it has, until that is compared.
     claims: BTreeMap<u32, Sum>,
-    arrived: Bits,
-    left: u32,
+    arrived: Done,
     /// Whether its length is known, so that no blocks follow.
     closed: bool,
     tree: FileTree,
 }
 
-#[derive(Debug, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn has(&self, index: u32) -> bool {
-        self.0.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
-
-    fn insert(&mut self, index: u32) -> bool {
-        let at = index as usize / 64;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, 0);
-        }
-        let new = !self.has(index);
-        self.0[at] |= 1 << (index % 64);
-        new
+impl File {
+    fn is_whole(&self) -> bool {
+        self.closed && self.arrived.count() == u64::from(self.blocks)
     }
 }
 
@@ -137,7 +123,6 @@ impl BlockQueue {
         let Some(known) = self.files.get_mut(&file) else { return };
         let first = known.blocks;
         known.blocks += 1;
-        known.left += 1;
         self.push_back(Run { file, first, count: 1 });
     }
 
@@ -145,7 +130,7 @@ impl BlockQueue {
     pub fn close(&mut self, file: u32) -> bool {
         let Some(known) = self.files.get_mut(&file) else { return false };
         known.closed = true;
-        known.left == 0
+        known.is_whole()
     }
 
     fn insert(
@@ -159,8 +144,7 @@ impl BlockQueue {
             block_bytes,
             blocks,
             claims,
-            arrived: Bits::default(),
-            left: blocks,
+            arrived: Done::default(),
             closed: true,
             tree: FileTree::new(),
         };
@@ -173,7 +157,7 @@ impl BlockQueue {
     }
 
     pub fn is_done(&self) -> bool {
-        self.complete && self.files.values().all(|file| file.closed && file.left == 0)
+        self.complete && self.files.values().all(File::is_whole)
     }
 
     /// What `connection`, which has the place `lane` among the streams, is to carry next.
@@ -216,15 +200,14 @@ impl BlockQueue {
     pub fn arrived(&mut self, block: Block) -> Arrival {
         let Some(known) = self.files.get_mut(&block.file) else { return Arrival::Old };
         // What was never hashed here was never sent.
-        if known.arrived.has(block.index) || !self.hashed.contains_key(&block) {
+        if known.arrived.has(block.index.into()) || !self.hashed.contains_key(&block) {
             return Arrival::Old;
         }
-        known.arrived.insert(block.index);
-        known.left -= 1;
+        known.arrived.set(block.index.into(), true);
         if let Some(sum) = self.hashed.remove(&block) {
             known.tree.insert(u64::from(block.index), sum);
         }
-        let whole = known.left == 0 && known.closed;
+        let whole = known.is_whole();
         if self.out.remove(&block).is_none() {
             // It was acknowledged after its connection had broken: it need not go again.
             self.unqueue(block);
@@ -286,7 +269,7 @@ impl BlockQueue {
 
     /// Whether a file is here and all of it has arrived.
     pub fn is_whole(&self, file: u32) -> bool {
-        self.files.get(&file).is_some_and(|known| known.closed && known.left == 0)
+        self.files.get(&file).is_some_and(File::is_whole)
     }
 
     /// Forgets a file; the digest of what has arrived, if that is all of it.

@@ -15,7 +15,7 @@ const WINDOW_BLOCKS: usize = 48;
 
 /// Reads a stream to its end, as blocks of file `file`; waits while the window is full.
 pub fn read(session: &Session, file: u32, input: OwnedFd) {
-    let mut input = std::fs::File::from(input);
+    let input = std::fs::File::from(input);
     let block_bytes = usize::try_from(Blocks::of_stream().block_bytes()).unwrap_or(usize::MAX);
     let mut total = 0;
     for index in 0.. {
@@ -26,14 +26,11 @@ pub fn read(session: &Session, file: u32, input: OwnedFd) {
         if !wait_for_space(session) {
             return;
         }
-        let mut block = vec![0; block_bytes];
-        let count = match fill(&mut input, &mut block) {
-            Ok(count) => count,
-            Err(error) => {
-                return session.end(End::Fatal(Error::failed("reading standard input", error)));
-            }
-        };
-        block.truncate(count);
+        let mut block = Vec::with_capacity(block_bytes);
+        if let Err(error) = (&input).take(block_bytes as u64).read_to_end(&mut block) {
+            return session.end(End::Fatal(Error::failed("reading standard input", error)));
+        }
+        let count = block.len();
         total += count as u64;
         if count > 0 {
             session.fed(file, index, Arc::from(block));
@@ -52,17 +49,4 @@ fn wait_for_space(session: &Session) -> bool {
         _ if state.is_given_up => Some(false),
         _ => (state.window.len() < WINDOW_BLOCKS).then_some(true),
     })
-}
-
-fn fill(input: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut count = 0;
-    while count < buffer.len() {
-        match input.read(&mut buffer[count..]) {
-            Ok(0) => break,
-            Ok(more) => count += more,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(count)
 }

@@ -38,6 +38,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use incoming::Incoming;
+pub use journal::Done;
 pub use name::{Name, PARTIAL_DIRECTORY};
 pub use source::{PIECE_BYTES, Source, Stat, scratch};
 pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};

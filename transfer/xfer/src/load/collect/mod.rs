@@ -3,13 +3,12 @@
 mod pending;
 mod serve;
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::rt::Socket;
 use serde::Serialize;
 
 use super::options::{CollectOptions, seconds};
@@ -17,7 +16,7 @@ use super::sockets::datagrams;
 use crate::auth::{Acceptor, Identity, Purpose, Security};
 use crate::files::most_flows;
 use crate::measure::Subject;
-use crate::socket::{Wishes, listen, resolve};
+use crate::socket::{Wishes, listen_at};
 use crate::{Control, Error, Event, Sessions};
 use pending::PendingSessions;
 use serve::Server;
@@ -45,7 +44,9 @@ pub fn collect(
         Some(path) => Identity::keep(Path::new(path))?,
         None => Identity::new()?,
     };
-    let (listener, address) = listen_at(&options.bind)?;
+    let listener = listen_at(Some(&options.bind), super::DEFAULT_PORT, &Wishes::default())?;
+    let address = listener.local_addr().ok().and_then(|at| at.as_socket());
+    let address = address.ok_or_else(|| Error::Input(format!("{}: no address", options.bind)))?;
     let failed = |error| Error::Input(format!("listening for datagrams at {address}: {error}"));
     let hellos = datagrams(address, None).map_err(failed)?;
     control.say(Event::Listening { address: address.to_string() });
@@ -91,14 +92,4 @@ pub fn collect(
     accepted?;
     let (sessions, failed) = server.tally.ended();
     Ok(Collected { sessions, failed, foreign_datagrams })
-}
-
-/// A listener at the first address of `bind`, and where it is.
-fn listen_at(bind: &str) -> Result<(Socket, SocketAddr), Error> {
-    let addresses = resolve(bind, super::DEFAULT_PORT)?;
-    let address = addresses.first().copied();
-    let address = address.ok_or_else(|| Error::Input(format!("{bind}: no address")))?;
-    let listener = listen(address, &Wishes::default())?;
-    let at = listener.local_addr().ok().and_then(|at| at.as_socket()).unwrap_or(address);
-    Ok((listener, at))
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::pending::PendingSessions;
@@ -14,13 +13,10 @@ use crate::load::plan::{Flow, Plan};
 use crate::load::seen::Seen;
 use crate::load::session::{End, Outcome, Session};
 use crate::measure::Subject;
-use crate::rt::{Condvar, Mutex};
+use crate::rt::{Condvar, Mutex, spawn};
 use crate::wire::Channel;
 use crate::{Control, Error, Sessions};
 use serde::Serialize;
-
-/// Stack of the thread of a session.
-const STACK_BYTES: usize = 1 << 20;
 
 /// What all sessions of a collector share.
 pub struct Server {
@@ -116,8 +112,7 @@ impl Server {
                 this.control.warn(format!("{peer}: {error}"));
             }
         };
-        let thread = thread::Builder::new().name("load-session".into()).stack_size(STACK_BYTES);
-        if let Err(error) = thread.spawn(work) {
+        if let Err(error) = spawn("load-session", work) {
             server.tally.counts.lock().threads -= 1;
             server.control.warn(format!("a generator was refused: {error}"));
         }
