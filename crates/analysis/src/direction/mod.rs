@@ -130,7 +130,7 @@ impl Direction {
         let start = self.sequence.offset(tcp.seq);
         let data_start = start + i64::from(has_syn);
         let data_end = data_start + i64::from(tcp.payload_bytes);
-        let flight_before_bytes = self.outstanding.flight_bytes();
+        let flight_before_bytes = self.outstanding.flight_bytes;
         let highest = self.seen.highest().unwrap_or(data_start);
         let kind_by_place = self.place(data_start, data_end, tcp);
         let is_probe = kind_by_place == Some(SentKind::WindowProbe);
@@ -185,7 +185,7 @@ impl Direction {
             is_same_packet: earlier.is_same_packet,
             has_fin,
             flight_before_bytes,
-            flight_bytes: self.outstanding.flight_bytes(),
+            flight_bytes: self.outstanding.flight_bytes,
             pipe_bytes: self.outstanding.pipe_bytes(),
             sacked_above_bytes: self.outstanding.sacked_above(data_start),
             timestamps: tcp.options.timestamps,
@@ -222,27 +222,21 @@ impl Direction {
             0 => SentKind::WindowProbe,
             _ => SentKind::KeepAlive,
         };
-        let flight_bytes = self.outstanding.flight_bytes();
+        let flight_bytes = self.outstanding.flight_bytes;
         self.tell_sent(&Sent {
             number: packet.number,
             at: packet.at,
             offset,
-            bytes: 0,
-            new_bytes: 0,
             kind,
-            previous: None,
             transmissions: 1,
-            is_same_packet: false,
-            has_fin: false,
             flight_before_bytes: flight_bytes,
             flight_bytes,
             pipe_bytes: self.outstanding.pipe_bytes(),
             sacked_above_bytes: self.outstanding.sacked_above(offset),
             timestamps: tcp.options.timestamps,
-            pushes: false,
-            is_marked: false,
             has_cwr: tcp.has(CWR),
             fate: packet.fate,
+            ..Sent::default()
         });
     }
 
@@ -308,7 +302,7 @@ impl Direction {
         self.sequence.begin_acked(tcp.ack);
         let offset = self.sequence.offset(tcp.ack);
         let before = self.flow.acked_offset;
-        let flight_before_bytes = self.outstanding.flight_bytes();
+        let flight_before_bytes = self.outstanding.flight_bytes;
         let is_pure = tcp.payload_bytes == 0 && tcp.flags & (SYN | FIN | RST) == 0;
         let is_duplicate =
             is_pure && offset == before && same_window && !self.outstanding.is_empty();
@@ -342,7 +336,7 @@ impl Direction {
             acked_bytes,
             delivered_bytes: removed.delivered_bytes + sacks.newly_sacked.bytes,
             delivered_again_bytes: removed.delivered_again_bytes + sacks.newly_sacked.again_bytes,
-            sacked_bytes: self.outstanding.sacked_bytes(),
+            sacked_bytes: self.outstanding.sacked_bytes,
             highest_sacked_offset: self.outstanding.highest_sacked().unwrap_or(offset).max(offset),
             timestamps: tcp.options.timestamps,
             is_duplicate,
@@ -354,7 +348,7 @@ impl Direction {
             window_bytes,
             is_pure,
             flight_before_bytes,
-            flight_bytes: self.outstanding.flight_bytes(),
+            flight_bytes: self.outstanding.flight_bytes,
             pipe_bytes: self.outstanding.pipe_bytes(),
             has_ece: tcp.has(ECE) && !tcp.has(SYN),
         };

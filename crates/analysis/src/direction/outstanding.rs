@@ -107,8 +107,8 @@ pub(super) struct NewlySacked {
 pub(super) struct Outstanding {
     segments: VecDeque<Segment>,
     sacked: Sacked,
-    sacked_bytes: u64,
-    flight_bytes: u64,
+    pub(super) sacked_bytes: u64,
+    pub(super) flight_bytes: u64,
     lost_bytes: u64,
     /// Everything below that is not selectively acknowledged was marked lost.
     lost_below: i64,
@@ -117,14 +117,6 @@ pub(super) struct Outstanding {
 }
 
 impl Outstanding {
-    pub(super) fn flight_bytes(&self) -> u64 {
-        self.flight_bytes
-    }
-
-    pub(super) fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
-    }
-
     /// RFC 6675 section 4: what is lost and was not sent again is not in the network.
     pub(super) fn pipe_bytes(&self) -> u64 {
         self.flight_bytes - self.lost_bytes

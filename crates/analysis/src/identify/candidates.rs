@@ -69,12 +69,7 @@ impl Candidate {
                 let init = Init { seed, ..init.clone() };
                 create(&selection, Variant::Linux6_1, &init).ok()
             })
-            .map(|cc| Hypothesis::new(cc, init.mss, now))
-            .map(|one| if self.ends_by_itself { one.ending_by_itself() } else { one })
-            .map(|hypothesis| match self.sampler(init) {
-                Some(sampler) => hypothesis.with_random_backoff(sampler),
-                None => hypothesis,
-            })
+            .map(|cc| Hypothesis::new(cc, self.sampler(init), self.ends_by_itself, init.mss, now))
             .collect()
     }
 

@@ -54,8 +54,15 @@ pub struct Round {
 }
 
 impl Hypothesis {
-    /// An algorithm at the start of the connection.
-    pub fn new(cc: Box<dyn CongestionControl>, mss: u32, now: Time) -> Self {
+    /// An algorithm at the start of the connection; `sampler` is the same once more if falls of the window
+    /// without a loss may be its own.
+    pub fn new(
+        cc: Box<dyn CongestionControl>,
+        sampler: Option<Box<dyn CongestionControl>>,
+        ends_by_itself: bool,
+        mss: u32,
+        now: Time,
+    ) -> Self {
         Hypothesis {
             cc,
             mss,
@@ -63,21 +70,11 @@ impl Hypothesis {
             paced_until: now,
             noted_cwnd: 0,
             was_off: false,
-            random: None,
-            ends_by_itself: false,
+            random: sampler.map(RandomBackoff::new),
+            ends_by_itself,
             correction: 0.0,
             evidence: Evidence::default(),
         }
-    }
-
-    /// Falls of the window without a loss may be its own.
-    pub fn with_random_backoff(self, sampler: Box<dyn CongestionControl>) -> Self {
-        Hypothesis { random: Some(RandomBackoff::new(sampler)), ..self }
-    }
-
-    /// It says itself what window an episode ends with.
-    pub fn ending_by_itself(self) -> Self {
-        Hypothesis { ends_by_itself: true, ..self }
     }
 
     /// The handshake is over.

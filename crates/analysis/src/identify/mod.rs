@@ -200,7 +200,7 @@ impl Asking {
     /// The first acknowledgement has come: the initial window is what was sent until then.
     fn ask(&mut self, acked: &Acked, flow: &Flow) {
         let mss = u64::from(flow.mss_bytes.max(1));
-        let initial_window = self.replica.board().pipe().max(INITIAL_WINDOW_SEGMENTS * mss);
+        let initial_window = self.replica.board.pipe.max(INITIAL_WINDOW_SEGMENTS * mss);
         let init = Init {
             mss: flow.mss_bytes.max(1),
             initial_window,
@@ -232,9 +232,8 @@ impl Asking {
 
     fn rank(&mut self) -> Identification {
         self.add_block();
-        let board = self.replica.board();
         let mut caveats = Vec::new();
-        if board.has_overflowed() {
+        if self.replica.board.has_overflowed {
             caveats.push("more is outstanding than is followed".to_owned());
         }
         if self.is_far {

@@ -28,7 +28,8 @@ struct Pending {
 
 /// The sender.
 pub struct Replica {
-    board: Scoreboard,
+    /// The outstanding segments.
+    pub board: Scoreboard,
     mss: u32,
     srtt: Option<Duration>,
     phase: Phase,
@@ -82,15 +83,10 @@ impl Replica {
         }
     }
 
-    /// The outstanding segments.
-    pub fn board(&self) -> &Scoreboard {
-        &self.board
-    }
-
     /// The handshake has measured a round trip.
     pub fn sample_handshake(&mut self, rtt: Duration) {
         self.srtt = Some(rtt);
-        self.board.sample_handshake(rtt);
+        self.board.min_rtt = Some(rtt);
     }
 
     /// A segment left.
@@ -104,16 +100,16 @@ impl Replica {
 
     fn sent_new(&mut self, sent: &Sent, hypotheses: &mut [Hypothesis]) {
         self.work(false, hypotheses);
-        if self.board.is_empty() && self.board.delivered() > 0 {
+        if self.board.is_empty() && self.board.delivered > 0 {
             // Nothing was left to send.
             self.round.is_blind = true;
         }
         self.board.sent(sent.offset, sent.bytes, sent.at);
-        let pipe = self.board.pipe();
+        let pipe = self.board.pipe;
         if sent.bytes < self.mss {
             self.round.is_blind = true;
         }
-        let outstanding = (self.board.nxt() - self.board.una()).max(0) as u64;
+        let outstanding = (self.board.nxt - self.board.una).max(0) as u64;
         self.most_outstanding = self.most_outstanding.max(outstanding);
         let left = self.window_bytes.saturating_sub(outstanding);
         if left < WINDOW_LEFT_SEGMENTS * u64::from(self.mss) {
@@ -149,17 +145,17 @@ impl Replica {
         let waited = sent.at.since(self.last_ack_at);
         // Linux's smallest timeout is 200 ms and a round trip; in recovery only a timer is so late.
         let least = self.srtt.unwrap_or(Duration::ZERO) + Duration::from_millis(150);
-        if waited < least || sent.offset > self.board.una() {
+        if waited < least || sent.offset > self.board.una {
             return;
         }
         let first =
-            matches!(self.phase, Phase::Open | Phase::Disorder) || self.board.una() >= self.recover;
-        let flight = self.board.pipe();
+            matches!(self.phase, Phase::Open | Phase::Disorder) || self.board.una >= self.recover;
+        let flight = self.board.pipe;
         self.board.lose_all();
         self.phase = Phase::Loss;
         let flow = self.flow(flight, sent.at);
         hypotheses.iter_mut().for_each(|hypothesis| hypothesis.timed_out(first, &flow));
-        self.recover = self.board.nxt();
+        self.recover = self.board.nxt;
         self.retransmissions = 0;
         self.duplicates = 0;
     }
@@ -171,7 +167,7 @@ impl Replica {
         if acked.offset > self.round.end {
             self.end_round(acked.at, hypotheses);
         }
-        let prior_flight = self.board.pipe();
+        let prior_flight = self.board.pipe;
         let recovering = matches!(self.phase, Phase::Recovery | Phase::Loss);
         let summary = self.board.acked(acked.offset, acked.sack_blocks(), recovering, acked.at);
         let rtt = summary.rtt.or(acked.timestamp_rtt.filter(|_| summary.acked > 0));
@@ -215,7 +211,7 @@ impl Replica {
     }
 
     fn is_held_by_receiver(&self) -> bool {
-        let outstanding = (self.board.nxt() - self.board.una()).max(0) as u64;
+        let outstanding = (self.board.nxt - self.board.una).max(0) as u64;
         outstanding + WINDOW_LEFT_SEGMENTS * u64::from(self.mss) > self.window_bytes
     }
 
@@ -246,7 +242,7 @@ impl Replica {
     }
 
     fn enter(&mut self, signal: Signal, at: Time, hypotheses: &mut [Hypothesis]) {
-        let flow = self.flow(self.board.pipe(), at);
+        let flow = self.flow(self.board.pipe, at);
         let most = self.round.most.max(self.last_most);
         // A reduction that is under way is enough.
         if self.phase != Phase::Cwr {
@@ -255,7 +251,7 @@ impl Replica {
             self.duplicates = 0;
         }
         self.phase = if signal == Signal::Loss { Phase::Recovery } else { Phase::Cwr };
-        self.recover = self.board.nxt();
+        self.recover = self.board.nxt;
         self.round.is_blind = true;
     }
 
@@ -264,23 +260,23 @@ impl Replica {
         if self.retransmissions == 0 || self.duplicates < self.retransmissions {
             return;
         }
-        let flow = self.flow(self.board.pipe(), at);
+        let flow = self.flow(self.board.pipe, at);
         hypotheses.iter_mut().for_each(|hypothesis| hypothesis.undone(&flow));
         self.retransmissions = 0;
     }
 
     fn end_round(&mut self, at: Time, hypotheses: &mut [Hypothesis]) {
-        let delivered = self.board.delivered();
+        let delivered = self.board.delivered;
         let is_open = self.phase == Phase::Open;
         let round = Round {
             most_bytes: self.round.most,
             first_bytes: self.round.first,
-            last_bytes: self.board.pipe(),
+            last_bytes: self.board.pipe,
             delivered_bytes: delivered - self.round.delivered,
             is_after_episode: self.is_after_episode,
             is_blind: self.round.is_blind || !is_open || self.round.most == 0,
         };
-        let flow = self.flow(self.board.pipe(), at);
+        let flow = self.flow(self.board.pipe, at);
         hypotheses.iter_mut().for_each(|hypothesis| hypothesis.judge(&round, &flow));
         self.is_after_episode &= round.is_blind;
         self.last_most = self.round.most;
@@ -290,10 +286,10 @@ impl Replica {
 
     fn begin_round(&mut self) {
         self.round = RoundSoFar {
-            end: self.board.nxt(),
+            end: self.board.nxt,
             most: 0,
-            first: self.board.pipe(),
-            delivered: self.board.delivered(),
+            first: self.board.pipe,
+            delivered: self.board.delivered,
             is_blind: false,
         };
     }
@@ -319,14 +315,14 @@ impl Replica {
             now,
             mss: self.mss,
             pipe: prior_flight,
-            in_flight: self.board.pipe(),
+            in_flight: self.board.pipe,
             srtt: self.srtt,
-            min_rtt: self.board.min_rtt(),
-            snd_una: position(self.board.una()),
-            snd_nxt: position(self.board.nxt()),
-            snd_max: position(self.board.nxt()),
-            delivered: self.board.delivered(),
-            lost: self.board.lost(),
+            min_rtt: self.board.min_rtt,
+            snd_una: position(self.board.una),
+            snd_nxt: position(self.board.nxt),
+            snd_max: position(self.board.nxt),
+            delivered: self.board.delivered,
+            lost: self.board.lost,
             pacing_delay: Duration::ZERO,
             phase,
         }

@@ -65,50 +65,27 @@ pub struct Scoreboard {
     above_sacked: u64,
     /// Segments sent once have been judged up to this identity.
     judged: u64,
-    una: i64,
-    nxt: i64,
-    pipe: u64,
+    /// First byte that is not acknowledged.
+    pub una: i64,
+    /// Next new byte.
+    pub nxt: i64,
+    /// Bytes in the network (RFC 6675 pipe).
+    pub pipe: u64,
     sacked_segments: u64,
     /// Segments that were marked lost and have not arrived.
     lost_segments: u64,
-    min_rtt: Option<Duration>,
+    /// Smallest round trip so far.
+    pub min_rtt: Option<Duration>,
     rate: DeliveryRate,
-    delivered: u64,
-    lost: u64,
-    has_overflowed: bool,
+    /// Bytes delivered so far.
+    pub delivered: u64,
+    /// Bytes marked lost so far.
+    pub lost: u64,
+    /// Whether more was outstanding than is followed.
+    pub has_overflowed: bool,
 }
 
 impl Scoreboard {
-    /// First byte that is not acknowledged.
-    pub fn una(&self) -> i64 {
-        self.una
-    }
-
-    /// Next new byte.
-    pub fn nxt(&self) -> i64 {
-        self.nxt
-    }
-
-    /// Bytes in the network (RFC 6675 pipe).
-    pub fn pipe(&self) -> u64 {
-        self.pipe
-    }
-
-    /// Bytes delivered so far.
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Bytes marked lost so far.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Smallest round trip so far.
-    pub fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
-    }
-
     /// Whether anything that was marked lost has not arrived, sent again or not.
     pub fn has_losses(&self) -> bool {
         self.lost_segments > 0
@@ -119,19 +96,9 @@ impl Scoreboard {
         self.sacked_segments > 0
     }
 
-    /// Whether more was outstanding than is followed.
-    pub fn has_overflowed(&self) -> bool {
-        self.has_overflowed
-    }
-
     /// Whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
-    }
-
-    /// The handshake has measured a round trip.
-    pub fn sample_handshake(&mut self, rtt: Duration) {
-        self.min_rtt = Some(rtt);
     }
 
     /// New data from `start` on left.
@@ -370,15 +337,15 @@ mod tests {
     #[test]
     fn what_is_sent_is_in_flight_until_it_is_acknowledged() {
         let mut board = ten();
-        assert_eq!((board.pipe(), board.una(), board.nxt()), (10_000, 0, 10_000));
+        assert_eq!((board.pipe, board.una, board.nxt), (10_000, 0, 10_000));
         let summary = board.acked(3_000, &[], false, at(100));
         assert_eq!((summary.acked, summary.delivered, summary.lost), (3_000, 3_000, 0));
         // The third segment left at 2 ms.
         assert_eq!(summary.rtt, Some(Duration::from_millis(98)));
-        assert_eq!((board.pipe(), board.una()), (7_000, 3_000));
+        assert_eq!((board.pipe, board.una), (7_000, 3_000));
         // Half a segment: what a card has cut.
         let summary = board.acked(3_500, &[], false, at(101));
-        assert_eq!((summary.delivered, board.pipe()), (500, 6_500));
+        assert_eq!((summary.delivered, board.pipe), (500, 6_500));
     }
 
     #[test]
@@ -386,16 +353,16 @@ mod tests {
         let mut board = ten();
         let summary = board.acked(1_000, &[(2_000, 4_000)], false, at(100));
         // Of nine two have arrived.
-        assert_eq!((summary.delivered, summary.lost, board.pipe()), (3_000, 0, 7_000));
+        assert_eq!((summary.delivered, summary.lost, board.pipe), (3_000, 0, 7_000));
         let summary = board.acked(1_000, &[(2_000, 5_000)], false, at(101));
-        assert_eq!((summary.delivered, summary.lost, board.pipe()), (1_000, 1_000, 5_000));
+        assert_eq!((summary.delivered, summary.lost, board.pipe), (1_000, 1_000, 5_000));
         assert!(board.has_losses());
         board.sent_again(1_000, MSS, at(102));
-        assert_eq!(board.pipe(), 6_000);
+        assert_eq!(board.pipe, 6_000);
         // It arrives: 1 to 5 are acknowledged, of which three had been delivered.
         let summary = board.acked(5_000, &[], true, at(200));
         assert_eq!((summary.acked, summary.delivered, summary.rtt), (4_000, 1_000, None));
-        assert_eq!((board.pipe(), board.has_losses()), (5_000, false));
+        assert_eq!((board.pipe, board.has_losses()), (5_000, false));
     }
 
     #[test]
@@ -403,10 +370,10 @@ mod tests {
         let mut board = ten();
         board.acked(0, &[(1_000, 3_000), (4_000, 8_000)], false, at(100));
         // 0 and 3 are lost; 8 and 9 are in flight.
-        assert_eq!((board.pipe(), board.lost()), (2_000, 2_000));
+        assert_eq!((board.pipe, board.lost), (2_000, 2_000));
         board.sent_again(3_000, MSS, at(101));
         let summary = board.acked(0, &[(1_000, 8_000)], true, at(200));
-        assert_eq!((summary.delivered, board.pipe()), (1_000, 2_000));
+        assert_eq!((summary.delivered, board.pipe), (1_000, 2_000));
     }
 
     #[test]
@@ -414,9 +381,9 @@ mod tests {
         let mut board = ten();
         board.acked(0, &[(9_000, 10_000)], false, at(100));
         board.lose_all();
-        assert_eq!((board.pipe(), board.lost()), (0, 9_000));
+        assert_eq!((board.pipe, board.lost), (0, 9_000));
         board.sent_again(0, MSS, at(400));
-        assert_eq!(board.pipe(), 1_000);
+        assert_eq!(board.pipe, 1_000);
     }
 
     #[test]

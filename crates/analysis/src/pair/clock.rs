@@ -112,13 +112,13 @@ impl Estimator {
     /// A packet that was seen in both captures.
     #[inline]
     pub(super) fn add(&mut self, source: Side, arrival: &Arrival) {
-        let delay_ns = arrival.at_ns.saturating_sub(arrival.sent_at_ns);
+        let delay_ns = arrival.at_ns.saturating_sub(arrival.sent.at_ns);
         let (second_ns, delay_ns) = match source {
             Side::First => (arrival.at_ns, delay_ns.saturating_sub(self.roughly_ns)),
-            Side::Second => (arrival.sent_at_ns, delay_ns.saturating_add(self.roughly_ns)),
+            Side::Second => (arrival.sent.at_ns, delay_ns.saturating_add(self.roughly_ns)),
         };
         let x = second_ns.saturating_sub(self.reference_ns);
-        self.delays[source.index()].add(arrival.size_bytes, x, delay_ns);
+        self.delays[source.index()].add(arrival.sent.size_bytes, x, delay_ns);
     }
 
     pub(super) fn estimate(&self) -> Estimate {

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::delays::{Course, Delays};
 use super::identity::Side;
 use super::reordering::Reordering;
-use super::watch::{Arrival, Departure, Look, Loss, Watcher};
+use super::watch::{Arrival, Look, Loss, Watcher};
 
 /// Losses of a direction that are listed one by one.
 const MOST_LISTED: usize = 10_000;
@@ -86,18 +86,18 @@ impl Collector {
 
 impl Watcher for Collector {
     #[inline]
-    fn sent(&mut self, direction: usize, departure: &Departure) {
+    fn sent(&mut self, direction: usize, look: &Look, again_bytes: Option<u32>) {
         let findings = &mut self.directions[direction];
         findings.sent_packets += 1;
-        findings.sent_data_bytes += u64::from(departure.payload_bytes);
-        findings.longest_sent_bytes = findings.longest_sent_bytes.max(departure.payload_bytes);
-        findings.annotated += u64::from(departure.is_annotated);
-        if departure.is_again {
+        findings.sent_data_bytes += u64::from(look.payload_bytes);
+        findings.longest_sent_bytes = findings.longest_sent_bytes.max(look.payload_bytes);
+        findings.annotated += u64::from(look.is_annotated);
+        if let Some(bytes) = again_bytes {
             findings.again_segments += 1;
-            findings.again_data_bytes += u64::from(departure.again_bytes);
+            findings.again_data_bytes += u64::from(bytes);
         }
         if let Some(course) = self.course(direction) {
-            course.sent(departure.now_ns);
+            course.sent(look.now_ns);
         }
     }
 
@@ -114,7 +114,7 @@ impl Watcher for Collector {
     fn arrived(&mut self, direction: usize, _source: Side, arrival: &Arrival) {
         let findings = &mut self.directions[direction];
         findings.arrived_packets += u64::from(arrival.is_first);
-        findings.annotated_and_arrived += u64::from(arrival.is_annotated && arrival.is_first);
+        findings.annotated_and_arrived += u64::from(arrival.sent.is_annotated && arrival.is_first);
         findings.delays.add(arrival.delay_ns);
         findings.reordering.arrive(arrival.order, arrival.now_ns);
         let sent_ns = arrival.now_ns.saturating_sub(arrival.delay_ns);

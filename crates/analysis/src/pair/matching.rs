@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::identity::Side;
 use super::slab::{Item, Repair, Slab, State};
-use super::watch::{Arrival, Coverage, Departure, Look, Watcher};
+use super::watch::{Arrival, Coverage, Look, Watcher};
 use crate::direction::ranges::Seen;
 
 /// Copies of a packet come no later after it: a network has no reason to keep one.
@@ -150,19 +150,12 @@ impl Matcher {
         let end = offset.saturating_add(i64::from(length));
         let is_again = length > 0 && direction.sent_end.is_some_and(|sent| offset < sent);
         let before = direction.sent_end.map_or(0, |sent| sent.min(end).saturating_sub(offset));
-        let again_bytes = if is_again { u32::try_from(before).unwrap_or(0) } else { 0 };
+        let again_bytes = u32::try_from(before).unwrap_or(0).min(look.payload_bytes);
         if length > 0 {
             direction.sent_end = Some(direction.sent_end.map_or(end, |sent| sent.max(end)));
             direction.longest = direction.longest.max(length);
         }
-        let departure = Departure {
-            now_ns: look.now_ns,
-            payload_bytes: look.payload_bytes,
-            is_again,
-            again_bytes: again_bytes.min(look.payload_bytes),
-            is_annotated: look.is_annotated,
-        };
-        watcher.sent(way_index, &departure);
+        watcher.sent(way_index, look, is_again.then_some(again_bytes));
         if is_again {
             self.ask(way_index, order, (offset, end), look, watcher);
         }
@@ -305,14 +298,12 @@ impl Matcher {
         let left = part.map_or(0, |_| item.missing_bytes());
         let is_first = part.is_none_or(|part| left + part == u64::from(sent.length));
         let arrival = Arrival {
-            sent_at_ns: sent.at_ns,
+            sent,
             at_ns,
             now_ns,
             delay_ns: now_ns.saturating_sub(sent.now_ns),
             order: item.order,
-            size_bytes: sent.size_bytes,
             is_first,
-            is_annotated: sent.is_annotated,
         };
         let direction = &mut self.directions[way_index];
         watcher.arrived(way_index, direction.source, &arrival);

@@ -183,10 +183,10 @@ impl Listener {
 impl Watcher for Listener {
     #[inline]
     fn arrived(&mut self, _way: usize, source: Side, arrival: &Arrival) {
-        let delay_ns = arrival.at_ns.saturating_sub(arrival.sent_at_ns);
+        let delay_ns = arrival.at_ns.saturating_sub(arrival.sent.at_ns);
         let second_ns = match source {
             Side::First => arrival.at_ns,
-            Side::Second => arrival.sent_at_ns,
+            Side::Second => arrival.sent.at_ns,
         };
         let offset_ns = self.rough.offset_ns;
         let estimator = self.estimator.get_or_insert_with(|| Estimator::new(second_ns, offset_ns));

@@ -26,32 +26,18 @@ pub(super) struct Look {
 }
 
 /// A packet, or a part of one, that has arrived.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    /// By the clock of the capture at the sender.
-    pub(super) sent_at_ns: i64,
+    /// As the capture at the sender shows it.
+    pub(super) sent: Look,
     /// By the clock of the capture at the receiver.
     pub(super) at_ns: i64,
     /// When it arrived, and how long it took, by the clock of the first capture.
     pub(super) now_ns: i64,
     pub(super) delay_ns: i64,
     pub(super) order: u64,
-    pub(super) size_bytes: u32,
     /// Whether nothing of the packet had arrived before.
     pub(super) is_first: bool,
-    pub(super) is_annotated: bool,
-}
-
-/// A packet that was sent.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub(super) struct Departure {
-    pub(super) now_ns: i64,
-    pub(super) payload_bytes: u32,
-    /// Whether it holds bytes that were sent before, SYN and FIN included; and how many of them
-    /// are data.
-    pub(super) is_again: bool,
-    pub(super) again_bytes: u32,
-    pub(super) is_annotated: bool,
 }
 
 /// A packet that has not arrived.
@@ -70,8 +56,9 @@ pub(super) struct Loss {
 
 /// Looks on while packets are found.
 pub(super) trait Watcher {
-    /// A packet was sent.
-    fn sent(&mut self, _way: usize, _departure: &Departure) {}
+    /// A packet was sent; if it holds bytes that were sent before, SYN and FIN included, how many of
+    /// them are data.
+    fn sent(&mut self, _way: usize, _look: &Look, _again_bytes: Option<u32>) {}
     /// Any packet was seen at its receiver, and so many bytes of its data had been there before.
     fn received(&mut self, _way: usize, _look: &Look, _again_bytes: u32) {}
     /// A packet was found at its receiver.
