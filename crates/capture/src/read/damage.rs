@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::window::Window;
+
 /// A place of a capture that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Damage {
@@ -30,6 +32,18 @@ impl Log {
         self.count += 1;
         if self.recorded.len() < MOST_RECORDED {
             self.recorded.push(Damage { offset_bytes, packet, what: what() });
+        }
+    }
+
+    /// Notes that the file ends inside of `what`, and passes the rest, if there is any.
+    #[cold]
+    pub fn note_end(&mut self, window: &mut Window, number: u64, what: &str) {
+        let rest = window.bytes().len();
+        if rest > 0 {
+            self.note(window.offset_bytes(), number, || {
+                format!("the file ends {rest} bytes into {what}")
+            });
+            window.pass(rest);
         }
     }
 

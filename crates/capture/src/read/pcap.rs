@@ -4,7 +4,7 @@ use fairway_units::{NANOS_PER_SEC, Time};
 
 use super::bytes::Order;
 use super::damage::Log;
-use super::window::{CAPACITY_BYTES, Window};
+use super::window::Window;
 use super::{Found, MAX_FRAME_BYTES};
 use crate::packet::Fate;
 
@@ -73,7 +73,7 @@ impl Pcap {
     pub fn next(&mut self, window: &mut Window, number: u64, log: &mut Log) -> Option<Found> {
         loop {
             if !window.has(self.header_bytes) {
-                self.note_end(window, number, log);
+                log.note_end(window, number, "the header of a packet");
                 return None;
             }
             let record = self.record(window.bytes());
@@ -161,31 +161,14 @@ impl Pcap {
     #[cold]
     fn find_again(&mut self, window: &mut Window, number: u64, log: &mut Log, why: &str) {
         let from = window.offset_bytes();
-        let mut at = 1;
-        loop {
-            // The window is moved in large steps, as moving it copies.
-            if at > CAPACITY_BYTES / 4 {
-                window.pass(at);
-                at = 0;
+        let is_found = window.seek(self.header_bytes, |window, at| self.begins_a_chain(window, at));
+        log.note(from, number, || {
+            let skipped = window.offset_bytes() - from;
+            match is_found {
+                true => format!("{why}: {skipped} bytes are left out, up to the next header"),
+                false => format!("{why}: the last {skipped} bytes are left out"),
             }
-            if !window.has(at + self.header_bytes) {
-                let rest = window.bytes().len();
-                window.pass(rest);
-                log.note(from, number, || {
-                    format!("{why}: the last {} bytes are left out", window.offset_bytes() - from)
-                });
-                return;
-            }
-            if self.begins_a_chain(window, at) {
-                window.pass(at);
-                log.note(from, number, || {
-                    let skipped = window.offset_bytes() - from;
-                    format!("{why}: {skipped} bytes are left out, up to the next header")
-                });
-                return;
-            }
-            at += 1;
-        }
+        });
     }
 
     fn begins_a_chain(&self, window: &mut Window, mut at: usize) -> bool {
@@ -203,16 +186,5 @@ impl Pcap {
             at += self.header_bytes + record.captured_bytes as usize;
         }
         true
-    }
-
-    #[cold]
-    fn note_end(&self, window: &mut Window, number: u64, log: &mut Log) {
-        let rest = window.bytes().len();
-        if rest > 0 {
-            log.note(window.offset_bytes(), number, || {
-                format!("the file ends {rest} bytes into the header of a packet")
-            });
-            window.pass(rest);
-        }
     }
 }

@@ -74,6 +74,33 @@ impl Window {
         self.offset_bytes += bytes as u64;
     }
 
+    /// Goes on to the next place behind this one that `begins` says it of, where `head_bytes` can be seen;
+    /// or to the end, if there is none. Says whether there is one.
+    #[cold]
+    pub fn seek(
+        &mut self,
+        head_bytes: usize,
+        mut begins: impl FnMut(&mut Window, usize) -> bool,
+    ) -> bool {
+        let mut at = 1;
+        loop {
+            // It is moved in large steps, as moving it copies.
+            if at > CAPACITY_BYTES / 4 {
+                self.pass(at);
+                at = 0;
+            }
+            if !self.has(at + head_bytes) {
+                self.pass(self.bytes().len());
+                return false;
+            }
+            if begins(self, at) {
+                self.pass(at);
+                return true;
+            }
+            at += 1;
+        }
+    }
+
     #[cold]
     fn read(&mut self, wanted: usize) -> bool {
         if wanted > CAPACITY_BYTES || self.is_at_end {

@@ -52,10 +52,7 @@ impl CaptureFile {
     /// # Errors
     /// Errors of the file system, with the path, and of [`Writer::write`].
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        match &mut self.writer {
-            Some(writer) => writer.write(record).map_err(|error| named(&self.path, &error)),
-            None => Ok(()),
-        }
+        self.with(|writer| writer.write(record))
     }
 
     /// Adds an interface as [`Writer::add_ip`] does.
@@ -63,10 +60,7 @@ impl CaptureFile {
     /// # Errors
     /// Errors of the file system, with the path, and of [`Writer::add_ip`].
     pub fn add_ip(&mut self, interface: &Interface) -> io::Result<u32> {
-        match &mut self.writer {
-            Some(writer) => writer.add_ip(interface).map_err(|error| named(&self.path, &error)),
-            None => Ok(0),
-        }
+        self.with(|writer| writer.add_ip(interface))
     }
 
     /// Says what was missed as [`Writer::missed`] does.
@@ -80,9 +74,15 @@ impl CaptureFile {
         packets: u64,
         comment: &str,
     ) -> io::Result<()> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let missed = writer.missed(interface, at, packets, comment);
-        missed.map_err(|error| named(&self.path, &error))
+        self.with(|writer| writer.missed(interface, at, packets, comment))
+    }
+
+    fn with<T: Default>(
+        &mut self,
+        act: impl FnOnce(&mut Writer<BufWriter<File>>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let Some(writer) = &mut self.writer else { return Ok(T::default()) };
+        act(writer).map_err(|error| named(&self.path, &error))
     }
 
     /// Ends the capture: it appears under its name.

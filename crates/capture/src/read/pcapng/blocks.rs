@@ -4,6 +4,7 @@ use fairway_units::Time;
 
 use super::super::bytes::Order;
 use super::super::{Found, Interface, MAX_FRAME_BYTES};
+use super::clock::{Clock, DEFAULT_RESOLUTION};
 use super::{
     ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, OBSOLETE_PACKET, SIMPLE_PACKET,
 };
@@ -62,22 +63,14 @@ impl Pcapng {
     ) -> Result<Block, BadBlock> {
         let order = self.order;
         match kind {
-            ENHANCED_PACKET => {
+            ENHANCED_PACKET | OBSOLETE_PACKET => {
                 let head = body.first_chunk::<20>().ok_or(BadBlock::TooShort(kind))?;
                 let fields = Fields {
-                    interface: order.u32(head, 0),
-                    ticks: ticks(order, head, 4),
-                    captured_bytes: order.u32(head, 12),
-                    wire_bytes: order.u32(head, 16),
-                    start: 20,
-                };
-                self.packet(&fields, body, interfaces)
-            }
-            OBSOLETE_PACKET => {
-                let head = body.first_chunk::<20>().ok_or(BadBlock::TooShort(kind))?;
-                let fields = Fields {
-                    interface: u32::from(order.u16(head, 0)),
-                    ticks: ticks(order, head, 4),
+                    interface: match kind {
+                        ENHANCED_PACKET => order.u32(head, 0),
+                        _ => u32::from(order.u16(head, 0)),
+                    },
+                    ticks: u64::from(order.u32(head, 4)) << 32 | u64::from(order.u32(head, 8)),
                     captured_bytes: order.u32(head, 12),
                     wire_bytes: order.u32(head, 16),
                     start: 20,
@@ -177,26 +170,20 @@ impl Pcapng {
     }
 }
 
-#[inline]
-fn ticks(order: Order, head: &[u8], at: usize) -> u64 {
-    u64::from(order.u32(head, at)) << 32 | u64::from(order.u32(head, at + 4))
-}
-
 fn interface(order: Order, body: &[u8]) -> Option<Interface> {
     let head = body.first_chunk::<8>()?;
     let mut interface = Interface::new(order.u16(head, 0), order.u32(head, 4));
+    let (mut resolution, mut offset_s) = (DEFAULT_RESOLUTION, 0);
     for (code, value) in options::each(order, &body[8..]) {
         match (code, value.len()) {
             (IF_NAME, _) => interface.name = text(value),
             (IF_DESCRIPTION, _) => interface.description = text(value),
-            (IF_TSRESOL, 1) => interface.clock = interface.clock.with_resolution(value[0]),
-            (IF_TSOFFSET, 8) => {
-                let offset_s = order.u64(value, 0).cast_signed();
-                interface.clock = interface.clock.with_offset_s(offset_s);
-            }
+            (IF_TSRESOL, 1) => resolution = value[0],
+            (IF_TSOFFSET, 8) => offset_s = order.u64(value, 0).cast_signed(),
             _ => {}
         }
     }
+    interface.clock = Clock::new(resolution, offset_s);
     Some(interface)
 }
 

@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 /// Microseconds: the resolution of an interface that does not tell one.
-const DEFAULT_RESOLUTION: u8 = 6;
+pub const DEFAULT_RESOLUTION: u8 = 6;
 /// Set in a resolution that is a power of 2 and not of 10.
 const IS_BINARY: u8 = 0x80;
 /// The last time that is one; beyond is [`Time::NEVER`].
@@ -30,16 +30,6 @@ impl Clock {
         let whole_ns =
             (resolution <= 9 && offset_s == 0).then(|| 10_u64.pow(9 - u32::from(resolution)));
         Clock { whole_ns, resolution, offset_s }
-    }
-
-    /// The same clock with another resolution.
-    pub fn with_resolution(self, resolution: u8) -> Self {
-        Clock::new(resolution, self.offset_s)
-    }
-
-    /// The same clock with another offset.
-    pub fn with_offset_s(self, offset_s: i64) -> Self {
-        Clock::new(self.resolution, offset_s)
     }
 
     /// When this many ticks have passed. Times that nanoseconds since 1970 cannot express are the

@@ -60,7 +60,7 @@ impl Pcapng {
     ) -> Option<Found> {
         loop {
             if !window.has(FRAME_BYTES) {
-                note_end(window, number, log);
+                log.note_end(window, number, "the head of a block");
                 return None;
             }
             let kind = self.order.u32(window.bytes(), 0);
@@ -134,26 +134,10 @@ impl Pcapng {
         why: impl FnOnce() -> String,
     ) {
         let from = window.offset_bytes();
-        let mut at = 1;
-        let found = loop {
-            // The window is moved in large steps, as moving it copies.
-            if at > CAPACITY_BYTES / 4 {
-                window.pass(at);
-                at = 0;
-            }
-            if !window.has(at + FRAME_BYTES) {
-                at = window.bytes().len();
-                break false;
-            }
-            if self.is_block(window, at) {
-                break true;
-            }
-            at += 1;
-        };
-        window.pass(at);
+        let is_found = window.seek(FRAME_BYTES, |window, at| self.is_block(window, at));
         log.note(from, number, || {
             let skipped = window.offset_bytes() - from;
-            let until = if found { "up to the next block" } else { "to the end" };
+            let until = if is_found { "up to the next block" } else { "to the end" };
             format!("{}: {skipped} bytes are left out, {until}", why())
         });
     }
@@ -193,15 +177,4 @@ fn section_order(head: &[u8]) -> Option<Order> {
         return None;
     }
     [Order::Little, Order::Big].into_iter().find(|order| order.u32(head, 8) == BYTE_ORDER_MAGIC)
-}
-
-#[cold]
-fn note_end(window: &mut Window, number: u64, log: &mut Log) {
-    let rest = window.bytes().len();
-    if rest > 0 {
-        log.note(window.offset_bytes(), number, || {
-            format!("the file ends {rest} bytes into the head of a block")
-        });
-        window.pass(rest);
-    }
 }
