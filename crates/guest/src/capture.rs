@@ -39,7 +39,7 @@ struct OpenTap {
     device: i32,
     place: usize,
     is_outgoing: bool,
-    direction: Direction,
+    is_outbound: bool,
     host: Option<Ipv4Addr>,
 }
 
@@ -100,13 +100,12 @@ impl Capture {
         let taps = places.flat_map(|(place, of)| of.taps.iter().map(move |tap| (place, tap)));
         for (place, tap) in taps.filter(|(_, tap)| tap.namespace == namespace) {
             let Tap { namespace, device, is_outgoing, is_outbound, host } = tap;
-            let direction = if *is_outbound { Direction::Outbound } else { Direction::Inbound };
             self.taps.push(OpenTap {
                 namespace: *namespace,
                 device: device_index(any_socket.as_fd(), device)?,
                 place,
                 is_outgoing: *is_outgoing,
-                direction,
+                is_outbound: *is_outbound,
                 host: *host,
             });
         }
@@ -129,7 +128,7 @@ impl Capture {
                 t_ns,
                 sequence: self.sequence,
                 place: tap.place,
-                is_outbound: tap.direction == Direction::Outbound,
+                is_outbound: tap.is_outbound,
                 frame_bytes: frame.length,
                 bytes: bytes.to_vec(),
             };

@@ -53,6 +53,15 @@ pub enum Row {
 }
 
 impl Plan {
+    /// The connection of each port.
+    pub fn flows_by_port(&self) -> Vec<Option<u32>> {
+        let mut flows = vec![None; 1 << 16];
+        for (index, flow) in (0..).zip(&self.flows) {
+            flows[usize::from(flow.port)] = Some(index);
+        }
+        flows
+    }
+
     /// Everything that has a row in results, in the order of the experiment.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.flows.len() + self.datagrams.len());

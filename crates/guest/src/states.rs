@@ -35,10 +35,7 @@ impl States {
         let mut options = OpenOptions::new();
         let pipe = options.read(true).custom_flags(libc::O_NONBLOCK);
         let pipe = pipe.open(Path::new(TRACING).join("trace_pipe"))?;
-        let mut of_port = vec![None; 1 << 16];
-        for (index, flow) in (0..).zip(&plan.flows) {
-            of_port[usize::from(flow.port)] = Some(index);
-        }
+        let of_port = plan.flows_by_port();
         Ok(States { pipe, rest: String::new(), of_port, counts: vec![(0, 0); plan.flows.len()] })
     }
 

@@ -168,19 +168,7 @@ impl Ring {
 
     /// Packets that found the ring full since the last call.
     pub fn unseen(&self) -> io::Result<u64> {
-        let mut counts = [0u32; 2]; // struct tpacket_stats: packets, drops
-        let mut length = size_of_val(&counts) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes.
-        let result = unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                counts.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        checked(result).map(|_| u64::from(counts[1]))
+        fairway_socket::missed_packets(self.socket.as_fd())
     }
 }
 

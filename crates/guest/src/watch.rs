@@ -86,10 +86,6 @@ impl Watch {
         }
         // A departure has to be known before the arrival.
         places.sort_by_key(|place| !place.is_source);
-        let mut of_port = vec![None; 1 << 16];
-        for (index, flow) in (0..).zip(&plan.flows) {
-            of_port[usize::from(flow.port)] = Some(index);
-        }
         let watches = plan.flows.iter().map(|_| FlowWatch::default()).collect();
         let queues = plan.queues.iter().map(|queue| QueueWatch {
             holds_transmission: queue.holds_transmission,
@@ -100,7 +96,7 @@ impl Watch {
         });
         Ok(Watch {
             places,
-            flows: Flows { of_port, watches },
+            flows: Flows { of_port: plan.flows_by_port(), watches },
             queues: queues.collect(),
             begin_wall_ns: 0,
             window_ns: plan.window_ns,
