@@ -269,7 +269,7 @@ impl Admission {
         match &mut tls {
             None => answer.extend_from_slice(&plain),
             Some(tls) => {
-                if tls.encrypt(&plain).and_then(|_| tls.give(answer)).is_err() {
+                if tls.encrypt(&plain, answer).is_err() {
                     return self.refuse("TLS has failed");
                 }
             }

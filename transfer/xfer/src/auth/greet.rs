@@ -156,10 +156,11 @@ impl Greeting {
 
     fn send(&mut self, plaintext: &[u8]) -> Result<(), Error> {
         let Some(mut tls) = self.tls.take() else { return self.link.send(plaintext, false) };
-        tls.encrypt(plaintext).map_err(|error| self.link.failed("sending", &error))?;
-        self.hand_over(&mut tls)?;
+        let mut bytes = Vec::new();
+        let encrypted = tls.encrypt(plaintext, &mut bytes);
+        encrypted.map_err(|error| self.link.failed("sending", &error))?;
         self.tls = Some(tls);
-        Ok(())
+        self.link.send(&bytes, false)
     }
 
     fn fill_plaintext(&mut self, count: usize) -> Result<(), Error> {

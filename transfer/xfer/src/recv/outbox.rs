@@ -1,9 +1,10 @@
 //! A session's queues: messages for its sender, and tasks for the thread that finishes files.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::session::{Session, State};
-use crate::rt::{Instant, MutexGuard};
+use crate::rt::{Condvar, Instant, MutexGuard};
 use crate::store::Sum;
 use crate::wire::messages::{ToReceiver, ToSender};
 
@@ -30,16 +31,29 @@ impl Session {
     /// Says something to the sender; waits while much is to be said already. False if the control
     /// connection is not the one of `epoch` any longer.
     pub fn say(&self, message: ToSender, epoch: u64) -> bool {
+        self.queue(message, epoch, &self.messages, |state| &mut state.outbox)
+    }
+
+    fn queue<T>(
+        &self,
+        one: T,
+        epoch: u64,
+        changed: &Condvar,
+        queue: fn(&mut State) -> &mut VecDeque<T>,
+    ) -> bool {
         let mut state = self.state();
-        while state.outbox.len() >= MOST_MESSAGES && state.epoch == epoch && state.ended.is_none() {
-            state = self.messages.wait(state);
+        while queue(&mut state).len() >= MOST_MESSAGES
+            && state.epoch == epoch
+            && state.ended.is_none()
+        {
+            state = changed.wait(state);
         }
         let is_current = state.epoch == epoch;
         if is_current {
-            state.outbox.push_back(message);
+            queue(&mut state).push_back(one);
         }
         drop(state);
-        self.messages.notify_all();
+        changed.notify_all();
         is_current
     }
 
@@ -72,15 +86,7 @@ impl Session {
     }
 
     pub fn ask(&self, task: ToReceiver, epoch: u64) {
-        let mut state = self.state();
-        while state.tasks.len() >= MOST_MESSAGES && state.epoch == epoch && state.ended.is_none() {
-            state = self.tasks.wait(state);
-        }
-        if state.epoch == epoch {
-            state.tasks.push_back(task);
-        }
-        drop(state);
-        self.tasks.notify_all();
+        self.queue(task, epoch, &self.tasks, |state| &mut state.tasks);
     }
 
     /// What the collecting thread is to do next; none if the control connection is gone.

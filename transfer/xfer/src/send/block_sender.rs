@@ -133,7 +133,7 @@ impl<'a> BlockSender<'a> {
 
     fn count(&self, session: &Session, bytes: usize) {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
-        session.has_written(bytes as u64);
+        session.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     fn send_from_stream(

@@ -2,6 +2,7 @@
 
 use std::net::Shutdown;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::auto;
@@ -131,7 +132,7 @@ fn start(
         let allowed = agreed.streams;
         session.control.note(format!("the receiver allows {allowed} streams of {wanted}"));
     }
-    session.set_target(target);
+    session.streams.lock().target = Some(target);
     for _ in 0..wanted.min(agreed.streams).max(1) {
         session.add_stream()?;
     }
@@ -229,11 +230,12 @@ struct Patience {
 
 impl Patience {
     fn new(session: &Session) -> Self {
-        Patience { written_bytes: session.written_bytes(), since: Instant::now() }
+        let written_bytes = session.written_bytes.load(Ordering::Relaxed);
+        Patience { written_bytes, since: Instant::now() }
     }
 
     fn check(&mut self, session: &Session) -> Result<(), Error> {
-        let written_bytes = session.written_bytes();
+        let written_bytes = session.written_bytes.load(Ordering::Relaxed);
         let state = session.state();
         if !state.waits_for_receiver() || written_bytes != self.written_bytes {
             *self = Patience { written_bytes, since: Instant::now() };
@@ -278,7 +280,7 @@ pub(super) fn page(session: &Session) -> Result<Option<ToReceiver>, Error> {
         }
     }
     let Some(first) = first else {
-        session.wake_streams();
+        session.work.notify_all();
         return Ok(None);
     };
     Ok(Some(ToReceiver::Offer { first, entries: page }))
@@ -296,7 +298,7 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
         };
         return (session.state().next_entry == 0).then_some(Ok((offered, Origin::Stream)));
     };
-    let mut walk = session.walk();
+    let mut walk = session.walk.lock();
     let walk =
         walk.get_or_insert_with(|| Walk::new(path, &settings.name, session.control.clone(), true));
     let found = walk.next()?;

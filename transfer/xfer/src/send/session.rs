@@ -30,22 +30,25 @@ pub struct Session {
     pub limiter: Option<Limiter>,
     /// Payload that has arrived or was there already.
     pub done_bytes: Arc<AtomicU64>,
-    written_bytes: AtomicU64,
+    /// Payload that went to connections, arrived or not.
+    pub written_bytes: AtomicU64,
     state: Mutex<State>,
-    work: Condvar,
+    /// There is something to carry, or nothing more will be.
+    pub work: Condvar,
     messages: Condvar,
     /// A block of standard input has arrived.
     space: Condvar,
     over: Condvar,
-    walk: Mutex<Option<Walk>>,
+    /// What there is to send, gone through from its beginning unless that has begun.
+    pub walk: Mutex<Option<Walk>>,
     input: Mutex<Option<OwnedFd>>,
-    streams: Mutex<Streams>,
+    pub streams: Mutex<Streams>,
 }
 
 /// The threads of the streams, and where they connect to.
 #[derive(Default)]
-struct Streams {
-    target: Option<Target>,
+pub struct Streams {
+    pub target: Option<Target>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -86,27 +89,13 @@ impl Session {
         (state.stream_bytes, state.connections) = (before.stream_bytes, before.connections);
         (state.is_known, state.refusals) = (true, before.refusals);
         self.done_bytes.store(0, Ordering::Relaxed);
-        *self.walk() = None;
-    }
-
-    /// What there is to send, gone through from its beginning unless that has begun.
-    pub fn walk(&self) -> MutexGuard<'_, Option<Walk>> {
-        self.walk.lock()
+        *self.walk.lock() = None;
     }
 
     /// Ends the control connection, unless it has ended: everybody is woken.
     pub fn end(&self, end: End) {
         self.state().end(end);
         self.wake();
-    }
-
-    pub fn has_written(&self, bytes: u64) {
-        self.written_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Payload that went to connections, arrived or not.
-    pub fn written_bytes(&self) -> u64 {
-        self.written_bytes.load(Ordering::Relaxed)
     }
 
     pub fn wake(&self) {
@@ -241,12 +230,8 @@ impl Session {
         true
     }
 
-    pub fn set_target(&self, target: Target) {
-        self.streams().target = Some(target);
-    }
-
     pub fn add_stream(self: &Arc<Self>) -> Result<(), Error> {
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         let Some(target) = streams.target.clone() else { return Ok(()) };
         let lane = {
             let mut state = self.state();
@@ -278,19 +263,10 @@ impl Session {
     }
 
     pub fn join_streams(&self) {
-        let threads = std::mem::take(&mut self.streams().threads);
+        let threads = std::mem::take(&mut self.streams.lock().threads);
         for thread in threads {
             let _ = thread.join();
         }
-    }
-
-    /// Wakes the streams: there is nothing more to wait for.
-    pub fn wake_streams(&self) {
-        self.work.notify_all();
-    }
-
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock()
     }
 
     /// Reads standard input from now on, as a file; what was read before is there.

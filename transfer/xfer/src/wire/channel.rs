@@ -252,7 +252,7 @@ fn ended(shared: &Shared) -> Error {
     shared.link.broken("receiving", "the connection ended before all data had arrived")
 }
 
-fn encrypt_to(link: &Link, tls: &mut Tls, mut plaintext: &[u8]) -> Result<(), Error> {
+fn encrypt_to(link: &Link, tls: &mut Tls, plaintext: &[u8]) -> Result<(), Error> {
     struct Socket<'a>(&'a Link, Option<Error>);
 
     impl Write for Socket<'_> {
@@ -274,18 +274,8 @@ fn encrypt_to(link: &Link, tls: &mut Tls, mut plaintext: &[u8]) -> Result<(), Er
     }
 
     let mut socket = Socket(link, None);
-    loop {
-        let encrypted = tls.encrypt(plaintext).and_then(|count| {
-            plaintext = &plaintext[count..];
-            tls.give(&mut socket)
-        });
-        if let Err(error) = encrypted {
-            return Err(socket.1.unwrap_or_else(|| link.failed("sending", &error)));
-        }
-        if plaintext.is_empty() {
-            return Ok(());
-        }
-    }
+    let encrypted = tls.encrypt(plaintext, &mut socket);
+    encrypted.map_err(|error| socket.1.unwrap_or_else(|| link.failed("sending", &error)))
 }
 
 /// Keeps the memory of a queue, but not that of a long one.

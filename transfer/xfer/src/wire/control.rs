@@ -82,21 +82,10 @@ impl ControlSender {
     }
 
     fn encrypt(&self, tls: &Mutex<super::tls::Tls>, writing: &mut Writing) -> Result<(), Error> {
-        let mut rest = &writing.writer.queued[..];
         // Not held while it is sent: who receives needs TLS, too, and the other side may send
         // nothing more until something was received.
-        let mut held = tls.lock();
-        loop {
-            let encrypted = held.encrypt(rest).and_then(|count| {
-                rest = &rest[count..];
-                held.give(&mut writing.encrypted)
-            });
-            encrypted.map_err(|error| self.shared.link.failed("sending", &error))?;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        drop(held);
+        let encrypted = tls.lock().encrypt(&writing.writer.queued, &mut writing.encrypted);
+        encrypted.map_err(|error| self.shared.link.failed("sending", &error))?;
         self.shared.link.send(&writing.encrypted, false)
     }
 }

@@ -78,9 +78,16 @@ impl Tls {
         Ok(())
     }
 
-    /// Encrypts as much as may gather; how much that was.
-    pub(crate) fn encrypt(&mut self, plaintext: &[u8]) -> io::Result<usize> {
-        self.0.writer().write(plaintext)
+    /// Encrypts, and gives away what has gathered as often as no more may.
+    pub(crate) fn encrypt(&mut self, mut plaintext: &[u8], to: &mut impl Write) -> io::Result<()> {
+        loop {
+            let count = self.0.writer().write(plaintext)?;
+            plaintext = &plaintext[count..];
+            self.give(to)?;
+            if plaintext.is_empty() {
+                return Ok(());
+            }
+        }
     }
 
     pub(crate) fn give(&mut self, to: &mut impl Write) -> io::Result<()> {
