@@ -28,7 +28,7 @@ const WAY: OFlag =
 #[derive(Debug)]
 pub struct Directory(OwnedFd);
 
-/// A file, maybe locked.
+/// A regular file, maybe locked; it is read and written by [`FileExt`].
 #[derive(Debug)]
 pub enum File {
     Free(std::fs::File),
@@ -36,6 +36,7 @@ pub enum File {
 }
 
 impl Directory {
+    /// Opens a directory by its path, through links if there are any.
     pub fn open(path: &Path) -> Result<Self, Errno> {
         let open = |flags| {
             let flags = flags | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -45,6 +46,7 @@ impl Directory {
         open(OFlag::O_RDONLY).or_else(|_| open(OFlag::O_PATH))
     }
 
+    /// A directory in this one; no link is followed.
     pub fn step(&self, name: &[u8]) -> Result<Self, Errno> {
         openat(&self.0, name, WAY, Mode::empty()).map(Directory)
     }
@@ -61,6 +63,7 @@ impl Directory {
         fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW).map(|found| about(&found))
     }
 
+    /// Opens a file in this one; no link is followed.
     pub fn file(&self, name: &[u8], access: Access) -> Result<File, Errno> {
         // What someone put there may be a pipe, which must not block.
         let mut flags = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
@@ -70,6 +73,8 @@ impl Directory {
         Ok(File::Free(opened.into()))
     }
 
+    /// Gives something another name, in another directory of the same disk. `EINVAL` if the file
+    /// system cannot do that and promise not to replace.
     pub fn rename(&self, from: &[u8], to: &Self, name: &[u8], replace: bool) -> Result<(), Errno> {
         let flags = if replace { RenameFlags::empty() } else { RenameFlags::RENAME_NOREPLACE };
         renameat2(&self.0, from, &to.0, name, flags)
@@ -98,6 +103,7 @@ impl Directory {
         nix::unistd::fsync(self.readable()?)
     }
 
+    /// Has everything on disk that its file system holds.
     pub fn sync_file_system(&self) -> Result<(), Errno> {
         match syncfs(&self.0) {
             Err(Errno::EBADF) => syncfs(self.readable()?),
@@ -137,6 +143,8 @@ impl File {
         nix::unistd::ftruncate(self.file(), length(bytes)?)
     }
 
+    /// Has the file system set space aside, where it can and that gains something; whether it has.
+    /// The file is then of this size in either case.
     pub fn allocate(&self, bytes: u64) -> Result<bool, Errno> {
         // In memory it only means that every page is looked for twice.
         let is_memory = fstatfs(self.file())?.filesystem_type() == TMPFS_MAGIC;
@@ -158,12 +166,14 @@ impl File {
         dress(self.file(), mode, modified)
     }
 
+    /// Has what is read next come from the disk itself, but for what is still to be written there.
     pub fn forget_cached(&self) {
         let advice = PosixFadviseAdvice::POSIX_FADV_DONTNEED;
         // Where the file system does not heed it, it reads what it believes to be there.
         let _ = posix_fadvise(self.file(), 0, 0, advice);
     }
 
+    /// Locks it for as long as it is open; `EWOULDBLOCK` if another process has.
     pub fn lock(self) -> Result<Self, Errno> {
         match self {
             File::Free(file) => Flock::lock(file, FlockArg::LockExclusiveNonblock)
@@ -172,12 +182,14 @@ impl File {
             locked => Ok(locked),
         }
     }
+}
 
-    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+impl FileExt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file().read_at(buffer, offset)
     }
 
-    pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.file().write_at(bytes, offset)
     }
 }

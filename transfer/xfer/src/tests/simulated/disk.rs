@@ -6,6 +6,7 @@
 //! directory is kept until that directory is synced. A process that has died ([`Disk::kill`]) can no
 //! longer do anything: its handles belong to an earlier life of the disk.
 
+pub mod either;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
