@@ -14,7 +14,7 @@ use std::time::Duration;
 use fairway_guest::plan::{Plan, Transfer as TransferPlan};
 use fairway_guest::record::{FlowSample, TransferTotals, transfer_file};
 use fairway_xfer::measure::{Meter, Samples, Subject};
-use fairway_xfer::recv::{ReceiveOptions, receive};
+use fairway_xfer::recv::{Meters, ReceiveOptions, receive};
 use fairway_xfer::send::{SendOptions, Streams, Striping, send};
 use fairway_xfer::{Control, Error as TransferError, Event};
 
@@ -173,7 +173,7 @@ struct Receiving {
 
 impl Receiving {
     fn run(self) {
-        match receive(&self.options, &self.control, &self.meter) {
+        match receive(&self.options, &self.control, Meters::All(self.meter.clone())) {
             Ok(_) | Err(TransferError::Cancelled) => {}
             Err(error) => self.shared.fail(&format!("receiver: {error}")),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::load::{self, GenerateOptions};
 use crate::measure::{Meter, SHORTEST_INTERVAL, Subject};
-use crate::recv::{ReceiveOptions, receive_each};
+use crate::recv::{self, Meters, ReceiveOptions};
 use crate::send::SendOptions;
 use crate::{Control, Error, Sessions, iperf3, send};
 
@@ -70,7 +70,8 @@ pub fn run(job: Value, control: &Control, sessions: &Sessions) -> Result<Value, 
         "recv" => {
             let options: ReceiveOptions = read(&job, options)?;
             let subject = measure.subject("transfer", "transfer")?;
-            to_value(&receive_each(&options, control, &subject, sessions)?)
+            let meters = Meters::Each(subject, sessions.clone());
+            to_value(&recv::receive(&options, control, meters)?)
         }
         "generate" => generate(&read(&job, options)?, &measure, control, sessions),
         "collect" => {

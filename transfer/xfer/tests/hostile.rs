@@ -10,7 +10,7 @@ use std::time::Duration;
 use fairway_units::random::Stream;
 use fairway_xfer::auth::{Identity, Purpose, Security, Token, admit, greet};
 use fairway_xfer::measure::{Meter, Subject};
-use fairway_xfer::recv::{ReceiveOptions, receive};
+use fairway_xfer::recv::{Meters, ReceiveOptions, receive};
 use fairway_xfer::send::{SendOptions, Streams, send};
 use fairway_xfer::socket::{Connection, Wishes, connect};
 use fairway_xfer::store::{Modified, Sum};
@@ -246,7 +246,7 @@ fn a_receiver_survives_senders_that_say_anything() {
     options.limits.bytes = Some(64 << 20);
     let control = Control::new();
     let (running, meter) = (control.clone(), meter(&control));
-    let receiving = std::thread::spawn(move || receive(&options, &running, &meter));
+    let receiving = std::thread::spawn(move || receive(&options, &running, Meters::All(meter)));
     let (mut address, mut token) = (String::new(), None);
     while token.is_none() {
         for event in control.take_events() {

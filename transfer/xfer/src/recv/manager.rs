@@ -23,6 +23,7 @@ const REMEMBERED: usize = 1000;
 
 /// What measures transfers.
 pub enum Meters {
+    /// One for all of them.
     All(Meter),
     /// One for each, and where its record goes.
     Each(Subject, Sessions),

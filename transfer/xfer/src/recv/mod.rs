@@ -24,15 +24,15 @@ use serde::Serialize;
 use session::Received;
 pub use settings::{DEFAULT_PORT, Limits, ReceiveOptions};
 
-use manager::{Manager, Meters};
+use manager::Manager;
+pub use manager::Meters;
 
 use crate::auth::{Acceptor, Identity};
 use crate::capture::Capturing;
-use crate::measure::{Meter, Subject};
 use crate::rt::spawn;
 use crate::socket::listen_at;
 use crate::store::Store;
-use crate::{Control, Error, Event, Sessions};
+use crate::{Control, Error, Event};
 
 /// Time limit of authentication.
 const GREETING: Duration = Duration::from_secs(10);
@@ -44,34 +44,12 @@ pub struct Outcome {
     pub transfers: Vec<Received>,
 }
 
-/// Receives transfers until one is complete, if that is asked for, or until it is stopped. One meter
-/// watches all of them.
+/// Receives transfers until one is complete, if that is asked for, or until it is stopped.
 ///
 /// # Errors
 /// [`Error::Input`] if it cannot receive as asked for; [`Error::Cancelled`] if it was to receive once,
 /// and was stopped before.
 pub fn receive(
-    options: &ReceiveOptions,
-    control: &Control,
-    meter: &Meter,
-) -> Result<Outcome, Error> {
-    receive_with(options, control, Meters::All(meter.clone()))
-}
-
-/// As [`receive`], with a meter for each transfer, whose record goes to `sessions`.
-///
-/// # Errors
-/// As [`receive`].
-pub fn receive_each(
-    options: &ReceiveOptions,
-    control: &Control,
-    subject: &Subject,
-    sessions: &Sessions,
-) -> Result<Outcome, Error> {
-    receive_with(options, control, Meters::Each(subject.clone(), sessions.clone()))
-}
-
-fn receive_with(
     options: &ReceiveOptions,
     control: &Control,
     meters: Meters,

@@ -83,7 +83,7 @@ impl Receiver {
             let control = control.clone();
             std::thread::spawn(move || {
                 let meter = Meter::start(Subject::new("test", "transfer", "transfer"), &control)?;
-                recv::receive(&options, &control, &meter)
+                recv::receive(&options, &control, recv::Meters::All(meter))
             })
         };
         let (mut address, mut token) = (None, None);

@@ -6,6 +6,7 @@ use socket2::{Domain, Type};
 
 use super::session::Session;
 use super::*;
+use crate::measure::{Meter, Subject};
 use crate::store;
 
 /// More than a thread that was woken needs, however busy the machine is.
