@@ -2,7 +2,7 @@
 
 use fairway_net::impairment::{Chance, LossConfig, Unit};
 use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
-use fairway_spec::{Experiment, Queue, Shape, Wlan};
+use fairway_spec::{Experiment, Shape, Wlan};
 
 use crate::case::{Bottleneck, Case, Discipline, Group, Load, QueueLimit, Stream};
 use crate::flows;
@@ -33,7 +33,7 @@ pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
 
 /// A WLAN cell: all share the medium. The access point's queue stands for the bottleneck's.
 fn cell(wlan: &Wlan, flows: Vec<Stream>, datagrams: Vec<Load>) -> Group {
-    let (discipline, queue_limit) = queue(&wlan.access_point_queue);
+    let (discipline, queue_limit) = discipline(&wlan.access_point_queue);
     let (id, path) = ("ap".to_owned(), "topology".to_owned());
     let bottleneck = Bottleneck { id, path, rate_bps: f64::MAX, discipline, queue_limit };
     Group { bottleneck, flows, datagrams }
@@ -223,7 +223,7 @@ fn refuse_full_returns(
 
 fn bottleneck(direction: &LinkDirection) -> Bottleneck {
     let link = direction.link.direction(direction.forward);
-    let (discipline, queue_limit) = queue(&link.queue);
+    let (discipline, queue_limit) = discipline(&link.queue);
     let path = match direction.link.reverse {
         Some(_) if !direction.forward => format!("{}.reverse", direction.path),
         _ => direction.path.clone(),
@@ -234,14 +234,6 @@ fn bottleneck(direction: &LinkDirection) -> Bottleneck {
         rate_bps: link.rate.as_bps() as f64,
         discipline,
         queue_limit,
-    }
-}
-
-fn queue(queue: &Queue) -> (Discipline, QueueLimit) {
-    match queue {
-        Queue::DropTail { limit } => (Discipline::DropTail, queue_limit(*limit)),
-        Queue::Red { limit, red } => (red_of(red), queue_limit(*limit)),
-        Queue::Discipline(config) => discipline(config),
     }
 }
 

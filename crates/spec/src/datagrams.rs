@@ -6,7 +6,7 @@ use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 
 use super::keys::{Absent, Key, Kind, keys};
 use super::places::Ends;
-use super::reader::{Name, Table};
+use super::reader::Table;
 use super::traffic::{FlowText, Timing, Traffic, read_bytes, read_id, read_precedence};
 
 /// A packet of iperf 2 with its headers: 1470 bytes of payload (its manual, `-l`).
@@ -52,27 +52,15 @@ pub(super) static KEYS: &[Key] = keys! {
 
 /// Whether datagram flows have this key.
 pub(super) fn has_key(name: &str) -> bool {
-    SHARED_KEYS.contains(&name) || KEYS.iter().any(|key| key.name == name)
+    SHARED_KEYS.split(' ').any(|key| key == name) || KEYS.iter().any(|key| key.name == name)
 }
 
 /// Kinds of datagram traffic.
 pub(super) const KINDS: [&str; 4] = ["cbr", "vbr", "poisson", "onoff"];
 
 /// Keys of all flows that a datagram flow has too.
-const SHARED_KEYS: [&str; 12] = [
-    "id",
-    "kind",
-    "start",
-    "stop",
-    "bytes",
-    "count",
-    "stagger",
-    "from",
-    "to",
-    "direction",
-    "precedence",
-    "send_buffer",
-];
+const SHARED_KEYS: &str =
+    "id kind start stop bytes count stagger from to direction precedence send_buffer";
 
 /// One datagram flow: UDP packets that no acknowledgement follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -302,10 +290,7 @@ fn read_period(
 }
 
 fn read_periods(table: &Table) -> Option<Periods> {
-    let distribution = match table.has("periods") {
-        true => table.read::<Name>("periods")?.0,
-        false => "exponential",
-    };
+    let distribution = table.name_or("periods", "exponential")?;
     let shape = table.read("pareto_shape");
     if distribution == "exponential" {
         if table.has("pareto_shape") {

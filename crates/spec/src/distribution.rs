@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::keys::{
     Absent::{Explained, Required},
-    Key, Kind, Section, key,
+    Key, Kind, Section, keys,
 };
 use super::reader::{Name, Readable, Table, show};
 
@@ -156,76 +156,53 @@ fn interpolate(points: &[(f64, f64)], p: f64) -> f64 {
 
 const NAMES: [&str; 4] = ["exponential", "pareto", "log-normal", "empirical"];
 
-const fn distribution() -> Key {
-    key(
-        "distribution",
-        Kind::Choice { thing: "distribution", names: || NAMES.to_vec() },
-        Required,
-        r#""exponential""#,
-        "Exponential, by its mean; Pareto, by its mean and shape, or between least and most; log-normal, by its mean and deviation; empirical, by its cdf.",
-    )
-}
+static DISTRIBUTION: &[Key] = keys! {
+    "distribution": Kind::Choice { thing: "distribution", names: || NAMES.to_vec() },
+        Required, r#""exponential""# =>
+        "Exponential, by its mean; Pareto, by its mean and shape, or between least and most; log-normal, by its mean and deviation; empirical, by its cdf.";
+};
 
-const fn shape() -> Key {
-    key(
-        "shape",
-        Kind::Number { min: 0.0, max: MAX_SHAPE },
-        Explained,
-        "1.2",
-        "Of \"pareto\": P(X > x) falls as x to the power of -shape. Above 1 where the mean is written.",
-    )
-}
+static SHAPE: &[Key] = keys! {
+    "shape": Kind::Number { min: 0.0, max: MAX_SHAPE }, Explained, "1.2" =>
+        "Of \"pareto\": P(X > x) falls as x to the power of -shape. Above 1 where the mean is written.";
+};
 
 /// Sizes that are not all the same.
 pub(super) static SIZES: Section = Section::plain(
     "a distribution of sizes",
-    &[&[
-        distribution(),
-        key("mean", Kind::Size, Explained, r#""30 kB""#, "Mean of the sizes."),
-        shape(),
-        key("least", Kind::Size, Explained, r#""1 kB""#, "Of \"pareto\": no size is less."),
-        key("most", Kind::Size, Explained, r#""1 MB""#, "Of \"pareto\": no size is more."),
-        key(
-            "deviation",
-            Kind::Size,
-            Explained,
-            r#""60 kB""#,
-            "Of \"log-normal\": standard deviation.",
-        ),
-        key(
-            "cdf",
-            Kind::Cdf,
-            Explained,
-            r#""web-search""#,
-            "Of \"empirical\": \"web-search\" (Alizadeh et al. 2010, figure 4), \"data-mining\" (Greenberg et al. 2009, figure 2), or lines of a size in bytes and the probability that none is larger, ascending, the last 1; straight lines are drawn between them.",
-        ),
-    ]],
+    &[
+        DISTRIBUTION,
+        keys! {
+            "mean": Kind::Size, Explained, r#""30 kB""# => "Mean of the sizes.";
+        },
+        SHAPE,
+        keys! {
+            "least": Kind::Size, Explained, r#""1 kB""# => "Of \"pareto\": no size is less.";
+            "most": Kind::Size, Explained, r#""1 MB""# => "Of \"pareto\": no size is more.";
+            "deviation": Kind::Size, Explained, r#""60 kB""# => "Of \"log-normal\": standard deviation.";
+            "cdf": Kind::Cdf, Explained, r#""web-search""# =>
+                "Of \"empirical\": \"web-search\" (Alizadeh et al. 2010, figure 4), \"data-mining\" (Greenberg et al. 2009, figure 2), or lines of a size in bytes and the probability that none is larger, ascending, the last 1; straight lines are drawn between them.";
+        },
+    ],
 );
 
 /// Times that are not all the same.
 pub(super) static TIMES: Section = Section::plain(
     "a distribution of times",
-    &[&[
-        distribution(),
-        key("mean", Kind::Duration, Explained, r#""2 s""#, "Mean of the times."),
-        shape(),
-        key("least", Kind::Duration, Explained, r#""10 ms""#, "Of \"pareto\": no time is less."),
-        key("most", Kind::Duration, Explained, r#""10 s""#, "Of \"pareto\": no time is more."),
-        key(
-            "deviation",
-            Kind::Duration,
-            Explained,
-            r#""1 s""#,
-            "Of \"log-normal\": standard deviation.",
-        ),
-        key(
-            "cdf",
-            Kind::Cdf,
-            Explained,
-            r#""0.1 0.5\n2 1""#,
-            "Of \"empirical\": lines of a time in seconds and the probability that none is longer, ascending, the last 1; straight lines are drawn between them.",
-        ),
-    ]],
+    &[
+        DISTRIBUTION,
+        keys! {
+            "mean": Kind::Duration, Explained, r#""2 s""# => "Mean of the times.";
+        },
+        SHAPE,
+        keys! {
+            "least": Kind::Duration, Explained, r#""10 ms""# => "Of \"pareto\": no time is less.";
+            "most": Kind::Duration, Explained, r#""10 s""# => "Of \"pareto\": no time is more.";
+            "deviation": Kind::Duration, Explained, r#""1 s""# => "Of \"log-normal\": standard deviation.";
+            "cdf": Kind::Cdf, Explained, r#""0.1 0.5\n2 1""# =>
+                "Of \"empirical\": lines of a time in seconds and the probability that none is longer, ascending, the last 1; straight lines are drawn between them.";
+        },
+    ],
 );
 
 /// Sizes or times, as numbers that may be drawn.

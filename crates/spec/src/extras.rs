@@ -5,7 +5,7 @@ use fairway_net::rate::{DeliveryTrace, Holding, MarkovRate, OnOff, RateState};
 use fairway_net::{Change, InFlight, RateConfig, Schedule, WireConfig};
 use fairway_units::{Duration, Rate};
 
-use super::reader::{Name, Numbers, RateOrDown, Table, show};
+use super::reader::{Numbers, RateOrDown, Table, show};
 use super::{Extras, Loss, wires};
 
 /// The rate of a link, which stands for it where queues are sized, and its trace.
@@ -18,8 +18,8 @@ struct Line {
 fn read_line(link: &Table, other: Option<Rate>) -> Option<Line> {
     if !link.has("trace") {
         let rate = match other {
-            Some(rate) if !link.has("rate") => rate,
-            _ => link.require("rate")?,
+            Some(rate) => link.read_or("rate", rate)?,
+            None => link.require("rate")?,
         };
         return Some(Line { rate, trace: None });
     }
@@ -60,7 +60,7 @@ impl Beyond {
     /// changes over time.
     pub(super) fn read_reverse(&self, reverse: &Table) -> Option<Self> {
         let line = read_line(reverse, Some(self.rate))?;
-        let delay = if reverse.has("delay") { reverse.read("delay")? } else { self.delay };
+        let delay = reverse.read_or("delay", self.delay)?;
         Self::with(reverse, &line, delay, Some(&self.wires[1]))
     }
 
@@ -127,18 +127,12 @@ fn read_schedule(link: &Table, rate: Rate, delay: Duration) -> Option<Schedule> 
     if changes.len() < count || (link.has("change") && count == 0) {
         return None;
     }
-    let period = match link.has("change_period") {
-        true => Some(link.read("change_period")?),
-        false => None,
-    };
+    let period = link.read_if_written("change_period")?;
     if period.is_some() && count == 0 {
         return link
             .wrong("change_period", "needs at least one change; add [[…change]] or remove it");
     }
-    let keep_order = match link.has("change_keeps_order") {
-        true => link.read("change_keeps_order")?,
-        false => true,
-    };
+    let keep_order = link.read_or("change_keeps_order", true)?;
     let schedule = Schedule { rate, delay, changes, period, keep_order };
     if let Err(error) = schedule.check() {
         wires::refuse(link, &error);
@@ -150,49 +144,31 @@ fn read_schedule(link: &Table, rate: Rate, delay: Duration) -> Option<Schedule> 
 fn read_change(table: &Table) -> Option<Change> {
     table.refuse_unknown_keys();
     let at = table.require("at");
-    let rate = match table.has("rate") {
-        true => Some(table.read::<RateOrDown>("rate")?.0),
-        false => None,
-    };
-    let delay = match table.has("delay") {
-        true => Some(table.read("delay")?),
-        false => None,
-    };
-    let over = if table.has("over") { table.read("over")? } else { Duration::ZERO };
+    let rate = table.read_if_written("rate")?.map(|RateOrDown(rate)| rate);
+    let delay = table.read_if_written("delay")?;
+    let over = table.read_or("over", Duration::ZERO)?;
     let in_flight = read_in_flight(table)?;
     Some(Change { at: at?, rate, delay, over, in_flight })
 }
 
 fn read_in_flight(table: &Table) -> Option<InFlight> {
-    if !table.has("in_flight") {
-        return Some(InFlight::Keep);
-    }
-    let name = table.read::<Name>("in_flight")?.0;
-    Some(if name == "lost" { InFlight::Lose } else { InFlight::Keep })
+    let is_lost = table.name_or("in_flight", "kept")? == "lost";
+    Some(if is_lost { InFlight::Lose } else { InFlight::Keep })
 }
 
-/// Whether times are exponentially distributed.
-fn read_exponential(table: &Table) -> Option<bool> {
-    if !table.has("distribution") {
-        return Some(true);
-    }
-    Some(table.read::<Name>("distribution")?.0 == "exponential")
-}
-
-fn holding(exponential: bool, mean: Duration) -> Holding {
-    if exponential { Holding::Exponential(mean) } else { Holding::Fixed(mean) }
+/// How long a state with a mean lasts.
+fn read_holding(table: &Table) -> Option<fn(Duration) -> Holding> {
+    let is_fixed = table.name_or("distribution", "exponential")? == "fixed";
+    Some(if is_fixed { Holding::Fixed } else { Holding::Exponential })
 }
 
 fn read_on_off(table: &Table, rate: Rate) -> Option<OnOff> {
     table.refuse_unknown_keys();
     let (on, off) = (table.require("on"), table.require("off"));
-    let exponential = read_exponential(table)?;
-    let begins_on = match table.has("begins") {
-        true => table.read::<Name>("begins")?.0 == "on",
-        false => true,
-    };
+    let holding = read_holding(table)?;
+    let begins_on = table.name_or("begins", "on")? == "on";
     let in_flight = read_in_flight(table)?;
-    let [on, off] = [on?, off?].map(|mean| holding(exponential, mean));
+    let [on, off] = [on?, off?].map(holding);
     Some(OnOff { rate, on, off, begins_on, in_flight })
 }
 
@@ -224,6 +200,6 @@ fn read_state(table: &Table, ids: &[String]) -> Option<RateState> {
         };
         next[i] = probability;
     }
-    let holding = holding(read_exponential(table)?, mean);
+    let holding = read_holding(table)?(mean);
     Some(RateState { rate, holding, next, in_flight: read_in_flight(table)? })
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::links::LinkText;
 use super::queues::Path;
-use super::reader::{Name, Table};
+use super::reader::Table;
 use super::traffic::read_id;
 use super::{Graph, GraphLink, Multipath, Shape};
 
@@ -46,10 +46,7 @@ pub(super) fn read(kind: &str, table: &Table, frame: u64) -> Option<(Shape, Path
         "fat-tree" => fat_tree(table)?,
         _ => lte(table)?,
     };
-    let multipath = match table.has("multipath") {
-        true => Multipath::from_name(table.read::<Name>("multipath")?.0)?,
-        false => Multipath::Hash,
-    };
+    let multipath = Multipath::from_name(table.name_or("multipath", "hash")?)?;
     let (graph, path) = graph.finish(multipath, frame)?;
     Some((Shape::Graph(Box::new(graph)), path))
 }

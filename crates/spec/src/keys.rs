@@ -154,20 +154,16 @@ impl Section {
 /// A list of keys: name, form, value where it is not written, example, and meaning.
 macro_rules! keys {
     ($($name:literal: $kind:expr, $absent:expr, $example:expr => $meaning:expr;)*) => {
-        &[$($crate::keys::key($name, $kind, $absent, $example, $meaning)),*]
+        &[$($crate::keys::Key {
+            name: $name,
+            kind: $kind,
+            absent: $absent,
+            example: $example,
+            meaning: $meaning,
+        }),*]
     };
 }
 pub(super) use keys;
-
-pub(super) const fn key(
-    name: &'static str,
-    kind: Kind,
-    absent: Absent,
-    example: &'static str,
-    meaning: &'static str,
-) -> Key {
-    Key { name, kind, absent, example, meaning }
-}
 
 use Absent::{Default, Explained, Required};
 
@@ -177,9 +173,9 @@ pub const MAX_CONNECTIONS: u64 = 100_000;
 pub(super) const MAX_POINTS: u64 = 100_000;
 
 /// An experiment file.
-pub(super) static EXPERIMENT: Section = Section {
-    name: "an experiment",
-    groups: &[keys! {
+pub(super) static EXPERIMENT: Section = Section::plain(
+    "an experiment",
+    &[keys! {
         "title": Kind::Text, Explained, r#""Two flows, one link""# =>
             "Title of results; by default the name of the file.";
         "duration": Kind::Duration, Required, r#""100 s""# => "Simulated time of the run.";
@@ -201,9 +197,7 @@ pub(super) static EXPERIMENT: Section = Section {
         "sweep": Kind::Sweep, Explained, r#"{"repetitions": 4, "flow.0.cc": ["reno", "cubic"]}"# =>
             "Paths of keys with the values that each takes; every combination is run once. Under `list`, `random` and `latin_hypercube`, paths change together. `repetitions` repeats each combination with other seeds, a number of times or until an interval is narrow enough.";
     }],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 /// `[stack]`.
 pub(super) static STACK: Section = Section {
@@ -219,10 +213,8 @@ pub(super) static STACK: Section = Section {
 
 /// `[topology]`.
 pub(super) static TOPOLOGY: Section = Section {
-    name: "the topology",
-    groups: &[TOPOLOGY_KEYS, wlan::KEYS],
-    switches: &[],
     kinds: topology::kinds_with,
+    ..Section::plain("the topology", &[TOPOLOGY_KEYS, wlan::KEYS])
 };
 
 static TOPOLOGY_KEYS: &[Key] = keys! {
@@ -267,9 +259,9 @@ static LINK_KEYS: &[Key] = keys! {
 };
 
 /// What may be different in the other direction of a link.
-pub(super) static REVERSE: Section = Section {
-    name: "the other direction of a link",
-    groups: &[
+pub(super) static REVERSE: Section = Section::plain(
+    "the other direction of a link",
+    &[
         keys! {
             "rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
                 "Serialisation rate towards the sources; without it, the link's.";
@@ -281,9 +273,7 @@ pub(super) static REVERSE: Section = Section {
         REVERSE_WIRE,
         LINK_OVER_TIME,
     ],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 static DUPLEX_KEYS: &[Key] = keys! {
     "reverse": Kind::Table(&REVERSE), Explained, r#"{"rate": "1 Mbit/s"}"# =>
@@ -291,17 +281,13 @@ static DUPLEX_KEYS: &[Key] = keys! {
 };
 
 /// A link of a dumbbell.
-pub(super) static LINK: Section = Section {
-    name: "a link",
-    groups: &[LINK_KEYS, LINK_WIRE, LINK_OVER_TIME, DUPLEX_KEYS],
-    switches: &[],
-    kinds: every_kind,
-};
+pub(super) static LINK: Section =
+    Section::plain("a link", &[LINK_KEYS, LINK_WIRE, LINK_OVER_TIME, DUPLEX_KEYS]);
 
 /// The link of each host.
-pub(super) static ACCESS: Section = Section {
-    name: "a link",
-    groups: &[
+pub(super) static ACCESS: Section = Section::plain(
+    "a link",
+    &[
         LINK_KEYS,
         LINK_WIRE,
         LINK_OVER_TIME,
@@ -312,14 +298,12 @@ pub(super) static ACCESS: Section = Section {
                 "Dumbbell: which hosts have an access link, those on the left (sources), those on the right (sinks) or both. The others sit at their router.";
         },
     ],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 /// A link of a list.
-pub(super) static NAMED_LINK: Section = Section {
-    name: "a link",
-    groups: &[
+pub(super) static NAMED_LINK: Section = Section::plain(
+    "a link",
+    &[
         keys! {
             "id": Kind::Text, Explained, r#""first""# =>
                 "Its name in results and in the paths of a sweep; without it, \"link#\" and its index in a chain, \"route\" and its index for parallel routes, else the names of its nodes.";
@@ -336,9 +320,7 @@ pub(super) static NAMED_LINK: Section = Section {
                 "Graph: its contribution to the length of a route; the shortest route is taken.";
         },
     ],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 /// `[[flow]]`.
 pub(super) static FLOW: Section = Section {
@@ -399,9 +381,9 @@ pub(super) static FLOW: Section = Section {
 };
 
 /// `[measure]`.
-pub(super) static MEASURE: Section = Section {
-    name: "the measurement",
-    groups: &[keys! {
+pub(super) static MEASURE: Section = Section::plain(
+    "the measurement",
+    &[keys! {
         "window": Kind::Window, Explained, r#"["10 s", "50 s"]"# =>
             "Start and end of the measuring window; without it, the whole run. \"auto\" leaves out the warm-up that MSER-5 finds, the longest of all runs that are compared.";
         "sample": Kind::Duration, Default(r#""100 ms""#), r#""1 s""# =>
@@ -409,14 +391,12 @@ pub(super) static MEASURE: Section = Section {
         "losses": Kind::Switch, Default("false"), "true" =>
             "Whether the simulator records every single loss, for losses.parquet and the metrics based on it.";
     }],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 /// `[linux]`.
-pub(super) static LINUX: Section = Section {
-    name: "[linux]",
-    groups: &[keys! {
+pub(super) static LINUX: Section = Section::plain(
+    "[linux]",
+    &[keys! {
         "sysctl": Kind::Settings, Explained, r#"{"net.ipv4.tcp_no_metrics_save": 0}"# =>
             "Network sysctls by name, set at every host and router after those that follow from the stack; the simulator ignores them.";
         "module": Kind::Settings, Explained, r#"{"tcp_cubic.hystart": 0}"# =>
@@ -424,13 +404,11 @@ pub(super) static LINUX: Section = Section {
         "memory": Kind::Size, Default(r#""1 GiB""#), r#""4 GiB""# =>
             "Memory of the kernel; the simulator ignores it.";
     }],
-    switches: &[],
-    kinds: every_kind,
-};
+);
 
 /// Kinds of traffic: TCP's, and those of datagrams.
 fn traffic_kinds() -> Vec<&'static str> {
-    [&workload::KINDS[..], &datagrams::KINDS].concat()
+    [&workload::names()[..], &datagrams::KINDS].concat()
 }
 
 fn multipath_names() -> Vec<&'static str> {

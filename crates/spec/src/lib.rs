@@ -15,6 +15,7 @@ mod extras;
 mod forms;
 mod graph;
 mod keys;
+mod kinds;
 mod links;
 mod linux;
 mod places;
@@ -69,7 +70,7 @@ use std::ops::Range;
 use fairway_cc::{Catalogue, Selection};
 use fairway_net::impairment::Ns3Loss;
 use fairway_net::wlan::CellConfig;
-use fairway_net::{QdiscConfig, RateConfig, RedConfig, Schedule, Timing, WireConfig};
+use fairway_net::{QdiscConfig, RateConfig, Schedule, Timing, WireConfig};
 use fairway_tcp::Stack;
 use fairway_units::{Bytes, Duration, Rate, Time};
 
@@ -157,9 +158,9 @@ pub struct Wlan {
     /// The medium, the access point and the stations.
     pub cell: CellConfig,
     /// The interface queue of the access point.
-    pub access_point_queue: Queue,
+    pub access_point_queue: QdiscConfig,
     /// That of each station.
-    pub station_queue: Queue,
+    pub station_queue: QdiscConfig,
     /// From the server to the access point.
     pub server: Link,
 }
@@ -233,8 +234,9 @@ pub struct Link {
     pub rate: Rate,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// The queue in front of it, one in each direction.
-    pub queue: Queue,
+    /// The queue in front of it, one in each direction. Limits in time or in bandwidth-delay products
+    /// have been turned into bytes.
+    pub queue: QdiscConfig,
     /// Random loss on it, if nothing else happens there.
     pub loss: Option<Loss>,
     /// What else does, losses included.
@@ -279,25 +281,6 @@ impl Link {
             _ => self.loss.filter(|loss| if forward { loss.forward } else { loss.reverse }),
         }
     }
-}
-
-/// A queue discipline. Limits in time or in bandwidth-delay products have been turned into bytes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Queue {
-    /// First in, first out; arrivals beyond the limit are dropped.
-    DropTail {
-        /// The limit.
-        limit: Limit,
-    },
-    /// Random early detection.
-    Red {
-        /// Hard limit.
-        limit: Limit,
-        /// Parameters.
-        red: Box<RedConfig>,
-    },
-    /// Another, which decides when packets leave, too.
-    Discipline(Box<QdiscConfig>),
 }
 
 /// Independent random loss.

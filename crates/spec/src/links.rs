@@ -1,11 +1,12 @@
 //! A link as it is written, in both directions: its queues, and all that is beyond them.
 
+use fairway_net::QdiscConfig;
 use fairway_units::{Duration, Rate};
 
+use super::Link;
 use super::extras::Beyond;
 use super::queues::{self, Path};
 use super::reader::{LimitText, Table};
-use super::{Link, Queue};
 
 /// A link whose queues have not been sized yet.
 pub(super) struct LinkText<'a> {
@@ -74,7 +75,7 @@ impl<'a> LinkText<'a> {
         Some(self.link(&self.beyond, queue, reverse))
     }
 
-    fn link(&self, beyond: &Beyond, queue: Queue, reverse: Option<Box<Link>>) -> Link {
+    fn link(&self, beyond: &Beyond, queue: QdiscConfig, reverse: Option<Box<Link>>) -> Link {
         Link {
             id: self.id.clone(),
             rate: beyond.rate,

@@ -41,10 +41,8 @@ impl Ends {
         } else {
             None
         };
-        let reversed = match table.has("direction") {
-            true => Some(table.read::<Name>("direction")?.0 == "reverse"),
-            false => None,
-        };
+        let reversed =
+            table.read_if_written::<Name>("direction")?.map(|Name(name)| name == "reverse");
         Some(Ends { path: table.path(""), names, reversed })
     }
 }

@@ -99,6 +99,21 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The value of a key, or `default` if it is not written; nothing if it is wrong.
+    pub(super) fn read_or<T: Readable>(&self, name: &str, default: T) -> Option<T> {
+        if self.has(name) { self.read(name) } else { Some(default) }
+    }
+
+    /// The name at a key, or `default` if it is not written; nothing if it is wrong.
+    pub(super) fn name_or(&self, name: &str, default: &'static str) -> Option<&'static str> {
+        self.read_or(name, Name(default)).map(|Name(name)| name)
+    }
+
+    /// The value of a key, if it is written; nothing if it is wrong.
+    pub(super) fn read_if_written<T: Readable>(&self, name: &str) -> Option<Option<T>> {
+        if self.has(name) { self.read(name).map(Some) } else { Some(None) }
+    }
+
     /// The one value that is written where a distribution may stand.
     pub(super) fn read_single<T: Readable>(&self, name: &str) -> Option<T> {
         let kind = match &self.key(name).kind {

@@ -108,7 +108,9 @@ impl<'a> Router<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GraphLink, Link, Multipath, Queue};
+    use fairway_net::{DropTailConfig, QdiscConfig};
+
+    use crate::{GraphLink, Link, Multipath};
     use fairway_net::Limit;
     use fairway_units::{Duration, Rate};
 
@@ -122,7 +124,7 @@ mod tests {
                 id: format!("{from}-{to}"),
                 rate: Rate::from_bps(1),
                 delay: Duration::ZERO,
-                queue: Queue::DropTail { limit: Limit::Unlimited },
+                queue: QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }),
                 loss: None,
                 extras: None,
                 reverse: None,

@@ -4,6 +4,7 @@ use fairway_net::Timing;
 use fairway_units::{Bytes, Duration, Rate};
 
 use super::graph;
+use super::kinds::{self, KindOf};
 use super::links::LinkText;
 use super::queues::Path;
 use super::reader::{Name, Table};
@@ -14,27 +15,27 @@ const MAX_LINKS: usize = 200;
 /// Largest frame overhead: as much as the largest packet.
 const MAX_OVERHEAD: u64 = 65_535;
 
-/// Every kind of topology, with the keys that are not for all of them.
-const KINDS: &[(&str, &[&str])] = &[
-    ("dumbbell", &["bottleneck", "access"]),
-    ("chain", &["link"]),
-    ("parallel", &["link", "access", "multipath"]),
-    ("parking-lot", &["link", "access"]),
-    ("star", &["access", "hosts"]),
-    ("fat-tree", &["access", "fabric", "arity", "multipath"]),
-    ("lte", &["core", "backhaul", "radio", "cells"]),
-    ("graph", &["link", "access", "multipath"]),
-    ("wlan", &wlan::KEY_NAMES),
+/// Every kind of topology.
+const KINDS: &[KindOf<()>] = &[
+    KindOf { name: "dumbbell", keys: "bottleneck access", read: () },
+    KindOf { name: "chain", keys: "link", read: () },
+    KindOf { name: "parallel", keys: "link access multipath", read: () },
+    KindOf { name: "parking-lot", keys: "link access", read: () },
+    KindOf { name: "star", keys: "access hosts", read: () },
+    KindOf { name: "fat-tree", keys: "access fabric arity multipath", read: () },
+    KindOf { name: "lte", keys: "core backhaul radio cells", read: () },
+    KindOf { name: "graph", keys: "link access multipath", read: () },
+    KindOf { name: "wlan", keys: wlan::KEY_NAMES, read: () },
 ];
 
 /// The names of all kinds.
 pub(super) fn kinds() -> Vec<&'static str> {
-    KINDS.iter().map(|(name, _)| *name).collect()
+    kinds::names(KINDS)
 }
 
 /// The kinds that have this key of their own.
 pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
-    KINDS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name).collect()
+    kinds::with_key(KINDS, key)
 }
 
 /// Reads `[topology]`. `packet` is the largest IP packet of any flow, in bytes.
@@ -59,24 +60,19 @@ pub(super) fn read(table: &Table, packet: u64) -> Option<Topology> {
         "wlan" => wlan::read(table, packet, frame)?,
         _ => graph::read(kind, table, frame)?,
     };
-    let is_ns3 = table.has("timing") && table.read::<Name>("timing")?.0 == "ns3";
+    let is_ns3 = table.name_or("timing", "exact")? == "ns3";
     let timing = if is_ns3 { Timing::Ns3 } else { Timing::Exact };
     Some(Topology { shape, path, frame_overhead: overhead, timing })
 }
 
 /// Refuses the keys of other kinds.
 fn refuse_keys_of_others(table: &Table, kind: &str) -> Option<()> {
-    let (_, own) = KINDS.iter().find(|(name, _)| *name == kind)?;
-    let mut foreign: Vec<_> = KINDS.iter().flat_map(|(_, keys)| *keys).collect();
-    foreign.retain(|key| table.has(key) && !own.contains(key));
+    let own = KINDS.iter().find(|known| known.name == kind)?;
+    let mut foreign = kinds::foreign(KINDS, own, table);
     foreign.sort_unstable();
-    foreign.dedup();
-    for key in &foreign {
-        let owners = KINDS.iter().filter(|(_, keys)| keys.contains(key));
-        let owners: Vec<_> = owners.map(|(name, _)| format!("\"{name}\"")).collect();
-        let message =
-            format!("belongs to kind = {}; \"{kind}\" has {}", owners.join(" or "), own.join(", "));
-        table.refuse(key, message);
+    for (key, owners) in &foreign {
+        let known = own.keys.replace(' ', ", ");
+        table.refuse(key, format!("belongs to kind = {owners}; \"{kind}\" has {known}"));
     }
     foreign.is_empty().then_some(())
 }
@@ -113,10 +109,7 @@ fn read_dumbbell(table: &Table, frame: u64) -> Option<(Shape, Path)> {
 
 /// Whether hosts on the left, and hosts on the right, have access links.
 fn read_sides(access: &Table) -> Option<[bool; 2]> {
-    if !access.has("side") {
-        return Some([true; 2]);
-    }
-    let Name(side) = access.read("side")?;
+    let side = access.name_or("side", "both")?;
     Some([side != "sinks", side != "sources"])
 }
 

@@ -296,8 +296,7 @@ fn read_flow(
     catalogue: &Catalogue,
     run: Duration,
 ) -> Option<FlowText> {
-    let kind = if table.has("kind") { table.read("kind")? } else { Name(workload::KINDS[0]) };
-    let Name(kind) = kind;
+    let kind = table.name_or("kind", "bulk")?;
     if datagrams::KINDS.contains(&kind) {
         return datagrams::read(table, index, kind, run);
     }

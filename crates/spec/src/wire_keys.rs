@@ -3,7 +3,7 @@
 
 use fairway_net::impairment::Ns3Loss;
 
-use super::keys::{Absent, Key, Kind, Section, key, keys};
+use super::keys::{Absent, Key, Kind, Section, keys};
 use super::wires;
 
 use Absent::{Default, Explained, Required};
@@ -17,83 +17,47 @@ static DIRECTION: &[Key] = keys! {
         "Forward: from sources to sinks.";
 };
 
-const fn unit() -> Key {
-    key(
-        "unit",
-        Kind::Choice { thing: "unit", names: || vec!["packet", "byte", "bit"] },
-        Default(r#""packet""#),
-        r#""bit""#,
-        "What the probability is of: a packet, or each of its bytes or bits, framing included.",
-    )
-}
+static UNIT: &[Key] = keys! {
+    "unit": Kind::Choice { thing: "unit", names: || vec!["packet", "byte", "bit"] },
+        Default(r#""packet""#), r#""bit""# =>
+        "What the probability is of: a packet, or each of its bytes or bits, framing included.";
+};
 
-const fn in_flight() -> Key {
-    key(
-        "in_flight",
-        Kind::Choice { thing: "fate", names: || vec!["kept", "lost"] },
-        Default(r#""kept""#),
-        r#""lost""#,
-        "What becomes of the packet in transmission, and with a change of those that propagate too; what waits in the queue stays.",
-    )
-}
+static IN_FLIGHT: &[Key] = keys! {
+    "in_flight": Kind::Choice { thing: "fate", names: || vec!["kept", "lost"] },
+        Default(r#""kept""#), r#""lost""# =>
+        "What becomes of the packet in transmission, and with a change of those that propagate too; what waits in the queue stays.";
+};
 
-/// What the wire of a link does, given the sections for its impairments.
-const fn wire(
-    loss: &'static Section,
-    corruption: &'static Section,
-    duplication: &'static Section,
-    reordering: &'static Section,
-    jitter: &'static Section,
-) -> [Key; 5] {
-    [
-        key(
-            "loss",
-            Kind::Table(loss),
-            Explained,
-            r#"{"kind": "bernoulli", "probability": 0.001}"#,
-            "Loss on the link; without it, none.",
-        ),
-        key(
-            "corruption",
-            Kind::Table(corruption),
-            Explained,
-            r#"{"probability": 0.001}"#,
-            "Packets that are damaged: they cross all links, and their receiver's checksum finds them.",
-        ),
-        key(
-            "duplication",
-            Kind::Table(duplication),
-            Explained,
-            r#"{"probability": 0.001}"#,
-            "Packets that arrive twice.",
-        ),
-        key(
-            "reordering",
-            Kind::Table(reordering),
-            Explained,
-            r#"{"probability": 0.01, "delay": "10 ms"}"#,
-            "Packets that overtake others, or are overtaken.",
-        ),
-        key(
-            "jitter",
-            Kind::Table(jitter),
-            Explained,
-            r#"{"mean": "5 ms", "deviation": "2 ms"}"#,
-            "Delay on top of the propagation delay that varies from packet to packet.",
-        ),
-    ]
+/// What the wire of a link does, given the sections of its impairments.
+macro_rules! wire_keys {
+    ($loss:ident, $corruption:ident, $duplication:ident, $reordering:ident, $jitter:ident) => {
+        keys! {
+            "loss": Kind::Table(&$loss), Explained, r#"{"kind": "bernoulli", "probability": 0.001}"# =>
+                "Loss on the link; without it, none.";
+            "corruption": Kind::Table(&$corruption), Explained, r#"{"probability": 0.001}"# =>
+                "Packets that are damaged: they cross all links, and their receiver's checksum finds them.";
+            "duplication": Kind::Table(&$duplication), Explained, r#"{"probability": 0.001}"# =>
+                "Packets that arrive twice.";
+            "reordering": Kind::Table(&$reordering),
+                Explained, r#"{"probability": 0.01, "delay": "10 ms"}"# =>
+                "Packets that overtake others, or are overtaken.";
+            "jitter": Kind::Table(&$jitter), Explained, r#"{"mean": "5 ms", "deviation": "2 ms"}"# =>
+                "Delay on top of the propagation delay that varies from packet to packet.";
+        }
+    };
 }
 
 /// Those of a link.
-pub(super) static LINK_WIRE: &[Key] = &wire(&LOSS, &CORRUPTION, &DUPLICATION, &REORDERING, &JITTER);
+pub(super) static LINK_WIRE: &[Key] = wire_keys!(LOSS, CORRUPTION, DUPLICATION, REORDERING, JITTER);
 
 /// Those of the other direction of a link, each of which holds in place of the link's.
-pub(super) static REVERSE_WIRE: &[Key] = &wire(
-    &LOSS_ONE_WAY,
-    &CORRUPTION_ONE_WAY,
-    &DUPLICATION_ONE_WAY,
-    &REORDERING_ONE_WAY,
-    &JITTER_ONE_WAY,
+pub(super) static REVERSE_WIRE: &[Key] = wire_keys!(
+    LOSS_ONE_WAY,
+    CORRUPTION_ONE_WAY,
+    DUPLICATION_ONE_WAY,
+    REORDERING_ONE_WAY,
+    JITTER_ONE_WAY
 );
 
 /// How a link changes.
@@ -113,133 +77,50 @@ pub(super) static LINK_OVER_TIME: &[Key] = keys! {
         "Instead of a rate, a packet-delivery trace of Mahimahi: its file name, or \"opportunities\" with the milliseconds before each, 2x3 for three with 2 ms before each. Each delivers 1504 bytes; the trace repeats.";
 };
 
-static LOSS_KEYS: &[Key] = &[
-    key(
-        "kind",
-        Kind::Choice { thing: "loss", names: wires::loss_names },
-        Default(r#""bernoulli""#),
-        r#""gilbert-elliott""#,
-        "Bernoulli: every packet is lost independently. Gilbert-Elliott: in bursts, by two states. Four-state: in bursts, by NetEm's four states; bursty: the same by what is seen of it. List: packets by number. Periodic: every n-th. Burst: several in a row.",
-    ),
-    key(
-        "probability",
-        PROBABILITY,
-        Explained,
-        "0.001",
-        "Bernoulli: probability of a loss. Periodic, instead of every: the share that is lost, one packet in 1/probability. Burst: probability that a packet outside bursts begins one.",
-    ),
-    unit(),
-    key(
-        "p",
-        PROBABILITY,
-        Explained,
-        "0.01",
-        "Gilbert-Elliott: probability to go from the good state to the bad one, at each packet.",
-    ),
-    key("r", PROBABILITY, Explained, "0.25", "Gilbert-Elliott: probability to go back."),
-    key(
-        "loss_in_bad",
-        PROBABILITY,
-        Default("1"),
-        "0.5",
-        "Gilbert-Elliott: probability 1 − h of a loss in the bad state.",
-    ),
-    key(
-        "loss_in_good",
-        PROBABILITY,
-        Default("0"),
-        "0.001",
-        "Gilbert-Elliott: probability 1 − k of a loss in the good state.",
-    ),
-    key(
-        "p13",
-        PROBABILITY,
-        Explained,
-        "0.01",
-        "Four-state: probability to go from received in a gap (1) to lost in a burst (3).",
-    ),
-    key(
-        "p31",
-        PROBABILITY,
-        Explained,
-        "0.1",
-        "Four-state: from lost in a burst to received in a gap; 1 − p13 unless written, as in tc.",
-    ),
-    key(
-        "p32",
-        PROBABILITY,
-        Default("0"),
-        "0.3",
-        "Four-state: from lost to received in a burst (2).",
-    ),
-    key("p23", PROBABILITY, Default("1"), "0.6", "Four-state: from received to lost in a burst."),
-    key(
-        "p14",
-        PROBABILITY,
-        Default("0"),
-        "0.02",
-        "Four-state: from received in a gap to lost alone (4).",
-    ),
-    key("loss", PROBABILITY, Explained, "0.02", "Bursty: share of packets lost in the long run."),
-    key(
-        "burst",
-        Kind::Number { min: 1.0, max: 1e9 },
-        Explained,
-        "10",
-        "Bursty: mean packets of a burst, from its first loss to its last.",
-    ),
-    key(
-        "density",
-        PROBABILITY,
-        Default("1"),
-        "0.7",
-        "Bursty: share of packets lost within bursts.",
-    ),
-    key(
-        "isolated",
-        PROBABILITY,
-        Default("0"),
-        "0.005",
-        "Bursty: share of packets outside bursts that are lost alone.",
-    ),
-    key(
-        "spared",
-        Kind::Number { min: 1.0, max: 1e9 },
-        Default("1"),
-        "2",
-        "Bursty: mean packets in a row that are received within a burst.",
-    ),
-    key(
-        "packets",
-        Kind::Counts,
-        Explained,
-        "[1, 12, 13]",
-        "List: numbers of the packets that are lost, as they come to the link from 1, rising.",
-    ),
-    key("every", COUNT, Explained, "100", "Periodic: packets from one loss to the next."),
-    key(
-        "first",
-        COUNT,
-        Explained,
-        "10",
-        "Periodic: number of the first packet that is lost; as every unless written.",
-    ),
-    key("length", COUNT, Explained, "3", "Burst: packets in a row that are lost."),
-    key(
-        "at",
-        Kind::Times,
-        Explained,
-        r#"["10 s", "20 s"]"#,
-        "Burst: times from which bursts begin, instead of by probability, rising.",
-    ),
-    key(
-        "of",
-        Kind::Choice { thing: "count", names: || vec!["data", "all"] },
-        Default(r#""data""#),
-        r#""all""#,
-        "List, periodic, burst: what is counted and lost, packets that carry data or all.",
-    ),
-];
+static LOSS_KIND: &[Key] = keys! {
+    "kind": Kind::Choice { thing: "loss", names: wires::loss_names },
+        Default(r#""bernoulli""#), r#""gilbert-elliott""# =>
+        "Bernoulli: every packet is lost independently. Gilbert-Elliott: in bursts, by two states. Four-state: in bursts, by NetEm's four states; bursty: the same by what is seen of it. List: packets by number. Periodic: every n-th. Burst: several in a row.";
+    "probability": PROBABILITY, Explained, "0.001" =>
+        "Bernoulli: probability of a loss. Periodic, instead of every: the share that is lost, one packet in 1/probability. Burst: probability that a packet outside bursts begins one.";
+};
+
+static LOSS_KEYS: &[Key] = keys! {
+    "p": PROBABILITY, Explained, "0.01" =>
+        "Gilbert-Elliott: probability to go from the good state to the bad one, at each packet.";
+    "r": PROBABILITY, Explained, "0.25" => "Gilbert-Elliott: probability to go back.";
+    "loss_in_bad": PROBABILITY, Default("1"), "0.5" =>
+        "Gilbert-Elliott: probability 1 − h of a loss in the bad state.";
+    "loss_in_good": PROBABILITY, Default("0"), "0.001" =>
+        "Gilbert-Elliott: probability 1 − k of a loss in the good state.";
+    "p13": PROBABILITY, Explained, "0.01" =>
+        "Four-state: probability to go from received in a gap (1) to lost in a burst (3).";
+    "p31": PROBABILITY, Explained, "0.1" =>
+        "Four-state: from lost in a burst to received in a gap; 1 − p13 unless written, as in tc.";
+    "p32": PROBABILITY, Default("0"), "0.3" => "Four-state: from lost to received in a burst (2).";
+    "p23": PROBABILITY, Default("1"), "0.6" => "Four-state: from received to lost in a burst.";
+    "p14": PROBABILITY, Default("0"), "0.02" =>
+        "Four-state: from received in a gap to lost alone (4).";
+    "loss": PROBABILITY, Explained, "0.02" => "Bursty: share of packets lost in the long run.";
+    "burst": Kind::Number { min: 1.0, max: 1e9 }, Explained, "10" =>
+        "Bursty: mean packets of a burst, from its first loss to its last.";
+    "density": PROBABILITY, Default("1"), "0.7" => "Bursty: share of packets lost within bursts.";
+    "isolated": PROBABILITY, Default("0"), "0.005" =>
+        "Bursty: share of packets outside bursts that are lost alone.";
+    "spared": Kind::Number { min: 1.0, max: 1e9 }, Default("1"), "2" =>
+        "Bursty: mean packets in a row that are received within a burst.";
+    "packets": Kind::Counts, Explained, "[1, 12, 13]" =>
+        "List: numbers of the packets that are lost, as they come to the link from 1, rising.";
+    "every": COUNT, Explained, "100" => "Periodic: packets from one loss to the next.";
+    "first": COUNT, Explained, "10" =>
+        "Periodic: number of the first packet that is lost; as every unless written.";
+    "length": COUNT, Explained, "3" => "Burst: packets in a row that are lost.";
+    "at": Kind::Times, Explained, r#"["10 s", "20 s"]"# =>
+        "Burst: times from which bursts begin, instead of by probability, rising.";
+    "of": Kind::Choice { thing: "count", names: || vec!["data", "all"] },
+        Default(r#""data""#), r#""all""# =>
+        "List, periodic, burst: what is counted and lost, packets that carry data or all.";
+};
 
 /// One sequence is for both directions, so that a link has it, and not one direction of it.
 static REPLAY_KEYS: &[Key] = keys! {
@@ -255,27 +136,24 @@ static REPLAY_KEYS: &[Key] = keys! {
 
 static LOSS: Section = Section {
     kinds: wires::kinds_with,
-    ..Section::plain("a loss", &[LOSS_KEYS, REPLAY_KEYS, DIRECTION])
+    ..Section::plain("a loss", &[LOSS_KIND, UNIT, LOSS_KEYS, REPLAY_KEYS, DIRECTION])
 };
 
 static LOSS_ONE_WAY: Section =
-    Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KEYS]) };
+    Section { kinds: wires::kinds_with, ..Section::plain("a loss", &[LOSS_KIND, UNIT, LOSS_KEYS]) };
 
-static CORRUPTION_KEYS: &[Key] = &[
-    key("probability", PROBABILITY, Required, "0.001", "Probability that a packet is damaged."),
-    unit(),
-];
+static CORRUPTION_KEYS: &[Key] = keys! {
+    "probability": PROBABILITY, Required, "0.001" => "Probability that a packet is damaged.";
+};
 
-static CORRUPTION: Section = Section::plain("corruption", &[CORRUPTION_KEYS, DIRECTION]);
-
-static CORRUPTION_ONE_WAY: Section = Section::plain("corruption", &[CORRUPTION_KEYS]);
+static CORRUPTION: Section = Section::plain("corruption", &[CORRUPTION_KEYS, UNIT, DIRECTION]);
+static CORRUPTION_ONE_WAY: Section = Section::plain("corruption", &[CORRUPTION_KEYS, UNIT]);
 
 static DUPLICATION_KEYS: &[Key] = keys! {
     "probability": PROBABILITY, Required, "0.001" => "Probability that a packet is doubled.";
 };
 
 static DUPLICATION: Section = Section::plain("duplication", &[DUPLICATION_KEYS, DIRECTION]);
-
 static DUPLICATION_ONE_WAY: Section = Section::plain("duplication", &[DUPLICATION_KEYS]);
 
 static REORDERING_KEYS: &[Key] = keys! {
@@ -289,7 +167,6 @@ static REORDERING_KEYS: &[Key] = keys! {
 };
 
 static REORDERING: Section = Section::plain("reordering", &[REORDERING_KEYS, DIRECTION]);
-
 static REORDERING_ONE_WAY: Section = Section::plain("reordering", &[REORDERING_KEYS]);
 
 static JITTER_KEYS: &[Key] = keys! {
@@ -304,85 +181,60 @@ static JITTER_KEYS: &[Key] = keys! {
 };
 
 static JITTER: Section = Section::plain("jitter", &[JITTER_KEYS, DIRECTION]);
-
 static JITTER_ONE_WAY: Section = Section::plain("jitter", &[JITTER_KEYS]);
 
 static CHANGE: Section = Section::plain(
     "a change",
-    &[&[
-        key(
-            "at",
-            Kind::Duration,
-            Required,
-            r#""10 s""#,
-            "When it begins, from the start of the run or of the period.",
-        ),
-        key(
-            "rate",
-            Kind::RateOrDown,
-            Explained,
-            r#""down""#,
-            "The new rate, or \"down\"; without it, the old one.",
-        ),
-        key(
-            "delay",
-            Kind::Duration,
-            Explained,
-            r#""80 ms""#,
-            "The new propagation delay; without it, the old one.",
-        ),
-        key(
-            "over",
-            Kind::Duration,
-            Default(r#""0 s""#),
-            r#""2 s""#,
-            "How long it takes, in a straight line; at once without it.",
-        ),
-        in_flight(),
-    ]],
+    &[
+        keys! {
+            "at": Kind::Duration, Required, r#""10 s""# =>
+                "When it begins, from the start of the run or of the period.";
+            "rate": Kind::RateOrDown, Explained, r#""down""# =>
+                "The new rate, or \"down\"; without it, the old one.";
+            "delay": Kind::Duration, Explained, r#""80 ms""# =>
+                "The new propagation delay; without it, the old one.";
+            "over": Kind::Duration, Default(r#""0 s""#), r#""2 s""# =>
+                "How long it takes, in a straight line; at once without it.";
+        },
+        IN_FLIGHT,
+    ],
 );
 
 static ON_OFF: Section = Section::plain(
     "on and off",
-    &[&[
-        key("on", Kind::Duration, Required, r#""2 s""#, "How long the link is up, on average."),
-        key("off", Kind::Duration, Required, r#""500 ms""#, "How long it is down, on average."),
-        holding(),
-        key(
-            "begins",
-            Kind::Choice { thing: "beginning", names: || vec!["on", "off"] },
-            Default(r#""on""#),
-            r#""off""#,
-            "Which comes first.",
-        ),
-        in_flight(),
-    ]],
+    &[
+        keys! {
+            "on": Kind::Duration, Required, r#""2 s""# => "How long the link is up, on average.";
+            "off": Kind::Duration, Required, r#""500 ms""# => "How long it is down, on average.";
+        },
+        HOLDING,
+        keys! {
+            "begins": Kind::Choice { thing: "beginning", names: || vec!["on", "off"] },
+                Default(r#""on""#), r#""off""# => "Which comes first.";
+        },
+        IN_FLIGHT,
+    ],
 );
 
 static STATE: Section = Section::plain(
     "a state",
-    &[&[
-        key("id", Kind::Text, Required, r#""only""#, "Its name, for next."),
-        key("rate", Kind::RateOrDown, Required, r#""1 Mbit/s""#, "The rate in it, or \"down\"."),
-        key("holding", Kind::Duration, Required, r#""1 s""#, "How long it lasts, on average."),
-        holding(),
-        key(
-            "next",
-            Kind::Numbers,
-            Required,
-            r#"{"only": 1}"#,
-            "The states that follow, each with its probability; they add to 1.",
-        ),
-        in_flight(),
-    ]],
+    &[
+        keys! {
+            "id": Kind::Text, Required, r#""only""# => "Its name, for next.";
+            "rate": Kind::RateOrDown, Required, r#""1 Mbit/s""# => "The rate in it, or \"down\".";
+            "holding": Kind::Duration, Required, r#""1 s""# => "How long it lasts, on average.";
+        },
+        HOLDING,
+        keys! {
+            "next": Kind::Numbers, Required, r#"{"only": 1}"# =>
+                "The states that follow, each with its probability; they add to 1.";
+        },
+        IN_FLIGHT,
+    ],
 );
 
-const fn holding() -> Key {
-    key(
-        "distribution",
-        Kind::Choice { thing: "distribution", names: || vec!["exponential", "fixed"] },
-        Default(r#""exponential""#),
-        r#""fixed""#,
-        "How times are distributed, by which a state lasts.",
-    )
-}
+static HOLDING: &[Key] = keys! {
+    "distribution": Kind::Choice { thing: "distribution", names: || vec!["exponential", "fixed"] },
+        Default(r#""exponential""#), r#""fixed""# =>
+        "How times are distributed, by which a state lasts.";
+};

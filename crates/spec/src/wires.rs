@@ -8,6 +8,7 @@ use fairway_net::{Schedule, WireConfig};
 use fairway_units::{Duration, Time};
 
 use super::Loss;
+use super::kinds::{self, KindOf};
 use super::reader::{Counts, Name, Table, Times};
 
 /// ns-3's `RngSeed` (`rng-seed-manager.cc`), and the stream that its example `tcp-variants-comparison`
@@ -15,53 +16,33 @@ use super::reader::{Counts, Name, Table, Times};
 const REPLAY_SEED: u64 = 1;
 const REPLAY_STREAM: u64 = 50;
 
-/// A loss model as it is written.
-struct LossKind {
-    name: &'static str,
-    /// Keys that it has besides `kind` and `direction`.
-    keys: &'static [&'static str],
-    read: fn(&Table) -> Option<LossConfig>,
-}
-
-/// All of them, in the order of the documentation.
-static LOSS_KINDS: &[LossKind] = &[
-    LossKind {
+/// All loss models, in the order of the documentation.
+static LOSS_KINDS: &[KindOf<fn(&Table) -> Option<LossConfig>>] = &[
+    KindOf {
         name: "bernoulli",
-        keys: &["probability", "unit", "replay", "seed", "run", "stream"],
+        keys: "probability unit replay seed run stream",
         read: read_bernoulli,
     },
-    LossKind {
+    KindOf {
         name: "gilbert-elliott",
-        keys: &["p", "r", "loss_in_bad", "loss_in_good"],
+        keys: "p r loss_in_bad loss_in_good",
         read: read_gilbert_elliott,
     },
-    LossKind {
-        name: "four-state",
-        keys: &["p13", "p31", "p32", "p23", "p14"],
-        read: read_four_state,
-    },
-    LossKind {
-        name: "bursty",
-        keys: &["loss", "burst", "density", "isolated", "spared"],
-        read: read_bursty,
-    },
-    LossKind { name: "list", keys: &["packets", "of"], read: read_list },
-    LossKind {
-        name: "periodic",
-        keys: &["every", "probability", "first", "of"],
-        read: read_periodic,
-    },
-    LossKind { name: "burst", keys: &["length", "probability", "at", "of"], read: read_burst },
+    KindOf { name: "four-state", keys: "p13 p31 p32 p23 p14", read: read_four_state },
+    KindOf { name: "bursty", keys: "loss burst density isolated spared", read: read_bursty },
+    KindOf { name: "list", keys: "packets of", read: read_list },
+    KindOf { name: "periodic", keys: "every probability first of", read: read_periodic },
+    KindOf { name: "burst", keys: "length probability at of", read: read_burst },
 ];
 
 /// The names of all loss models.
 pub(super) fn loss_names() -> Vec<&'static str> {
-    LOSS_KINDS.iter().map(|kind| kind.name).collect()
+    kinds::names(LOSS_KINDS)
 }
 
 /// The loss models that have this key of their own.
 pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
-    LOSS_KINDS.iter().filter(|kind| kind.keys.contains(&key)).map(|kind| kind.name).collect()
+    kinds::with_key(LOSS_KINDS, key)
 }
 
 /// What the wires of a link do, towards the sinks and back. In the table of one direction, what is
@@ -162,51 +143,30 @@ fn part<T>(
         return (!link.has(name)).then_some(None);
     };
     // Keys of kinds that this version lacks are not unknown; the kind is.
-    if table.knows("kind") && table.has("kind") {
-        table.read::<Name>("kind")?;
+    if table.knows("kind") {
+        table.read_if_written::<Name>("kind")?;
     }
     table.refuse_unknown_keys();
     let value = read(&table)?;
-    let direction = match (table.knows("direction"), table.has("direction")) {
-        // The table of one direction.
-        (false, _) => "both",
-        (true, true) => table.read::<Name>("direction")?.0,
-        (true, false) => "forward",
-    };
+    // The table of one direction has no such key.
+    let direction =
+        if table.knows("direction") { table.name_or("direction", "forward")? } else { "both" };
     Some(Some((value, [direction != "reverse", direction != "forward"])))
 }
 
-fn kind(table: &Table, default: &'static str) -> Option<&'static str> {
-    if table.has("kind") { Some(table.read::<Name>("kind")?.0) } else { Some(default) }
-}
-
 fn read_loss(table: &Table) -> Option<LossConfig> {
-    let name = kind(table, "bernoulli")?;
+    let name = table.name_or("kind", "bernoulli")?;
     let kind = LOSS_KINDS.iter().find(|kind| kind.name == name)?;
-    let mut right = true;
-    let all = LOSS_KINDS.iter().flat_map(|other| other.keys);
-    let mut foreign: Vec<_> =
-        all.filter(|key| table.has(key) && !kind.keys.contains(key)).collect();
+    let mut foreign = kinds::foreign(LOSS_KINDS, kind, table);
     foreign.sort_unstable();
-    foreign.dedup();
-    for key in foreign {
-        let owners: Vec<_> = LOSS_KINDS
-            .iter()
-            .filter(|other| other.keys.contains(key))
-            .map(|other| format!("\"{}\"", other.name))
-            .collect();
-        let message = format!("belongs to kind = {}; remove it", owners.join(" or "));
-        table.refuse(key, message);
-        right = false;
+    for (key, owners) in &foreign {
+        table.refuse(key, format!("belongs to kind = {owners}; remove it"));
     }
-    if right { (kind.read)(table) } else { None }
+    if foreign.is_empty() { (kind.read)(table) } else { None }
 }
 
 fn read_unit(table: &Table) -> Option<Unit> {
-    if !table.has("unit") {
-        return Some(Unit::Packet);
-    }
-    Some(match table.read::<Name>("unit")?.0 {
+    Some(match table.name_or("unit", "packet")? {
         "byte" => Unit::Byte,
         "bit" => Unit::Bit,
         _ => Unit::Packet,
@@ -236,27 +196,21 @@ fn read_replay(table: &Table) -> Option<LossConfig> {
         let message = "a replay draws one number for each packet, whatever its size; remove unit";
         return table.wrong("unit", message);
     }
-    let count = |name, default: u64| if table.has(name) { table.read(name) } else { Some(default) };
-    let seed = count("seed", REPLAY_SEED)?;
+    let seed = table.read_or("seed", REPLAY_SEED)?;
     Some(LossConfig::Ns3(Ns3Loss {
         probability: probability?,
         seed: u32::try_from(seed).unwrap_or(u32::MAX),
-        run: if table.has("run") { Some(table.read("run")?) } else { None },
-        stream: count("stream", REPLAY_STREAM)?,
+        run: table.read_if_written("run")?,
+        stream: table.read_or("stream", REPLAY_STREAM)?,
     }))
-}
-
-/// The number at a key, or what holds without it; nothing if it is wrong.
-fn number(table: &Table, name: &str, default: f64) -> Option<f64> {
-    if table.has(name) { table.read(name) } else { Some(default) }
 }
 
 fn read_gilbert_elliott(table: &Table) -> Option<LossConfig> {
     Some(LossConfig::GilbertElliott(GilbertElliott {
         p: table.require("p")?,
         r: table.require("r")?,
-        loss_in_bad: number(table, "loss_in_bad", 1.0)?,
-        loss_in_good: number(table, "loss_in_good", 0.0)?,
+        loss_in_bad: table.read_or("loss_in_bad", 1.0)?,
+        loss_in_good: table.read_or("loss_in_good", 0.0)?,
     }))
 }
 
@@ -265,10 +219,10 @@ fn read_four_state(table: &Table) -> Option<LossConfig> {
     let p13 = table.require("p13")?;
     Some(LossConfig::FourState(FourState {
         p13,
-        p31: number(table, "p31", 1.0 - p13)?,
-        p32: number(table, "p32", 0.0)?,
-        p23: number(table, "p23", 1.0)?,
-        p14: number(table, "p14", 0.0)?,
+        p31: table.read_or("p31", 1.0 - p13)?,
+        p32: table.read_or("p32", 0.0)?,
+        p23: table.read_or("p23", 1.0)?,
+        p14: table.read_or("p14", 0.0)?,
     }))
 }
 
@@ -276,9 +230,9 @@ fn read_bursty(table: &Table) -> Option<LossConfig> {
     let bursts = LossBursts {
         loss: table.require("loss")?,
         length: table.require("burst")?,
-        density: number(table, "density", 1.0)?,
-        isolated: number(table, "isolated", 0.0)?,
-        spared: number(table, "spared", 1.0)?,
+        density: table.read_or("density", 1.0)?,
+        isolated: table.read_or("isolated", 0.0)?,
+        spared: table.read_or("spared", 1.0)?,
     };
     match bursts.transitions("") {
         Ok(model) => Some(LossConfig::FourState(model)),
@@ -291,10 +245,7 @@ fn read_bursty(table: &Table) -> Option<LossConfig> {
 }
 
 fn read_counted(table: &Table) -> Option<Counted> {
-    if !table.has("of") {
-        return Some(Counted::Data);
-    }
-    Some(if table.read::<Name>("of")?.0 == "all" { Counted::All } else { Counted::Data })
+    Some(if table.name_or("of", "data")? == "all" { Counted::All } else { Counted::Data })
 }
 
 fn read_list(table: &Table) -> Option<LossConfig> {
@@ -304,7 +255,7 @@ fn read_list(table: &Table) -> Option<LossConfig> {
 
 fn read_periodic(table: &Table) -> Option<LossConfig> {
     let every = read_period(table)?;
-    let first = if table.has("first") { table.read("first")? } else { every };
+    let first = table.read_or("first", every)?;
     Some(LossConfig::Period(LossPeriod { every, first, of: read_counted(table)? }))
 }
 
@@ -343,12 +294,12 @@ fn read_burst(table: &Table) -> Option<LossConfig> {
 }
 
 fn read_reordering(table: &Table) -> Option<Reordering> {
-    let early = kind(table, "late")? == "early";
+    let early = table.name_or("kind", "late")? == "early";
     let (probability, delay) = (table.require("probability")?, table.require("delay")?);
     if !early && table.has("gap") {
         return table.wrong("gap", "belongs to kind = \"early\"; remove it");
     }
-    let gap: u64 = if table.has("gap") { table.read("gap")? } else { 1 };
+    let gap: u64 = table.read_or("gap", 1)?;
     Some(if early {
         Reordering::Early { probability, gap: u32::try_from(gap).unwrap_or(u32::MAX), delay }
     } else {
@@ -359,15 +310,12 @@ fn read_reordering(table: &Table) -> Option<Reordering> {
 fn read_jitter(table: &Table) -> Option<Jitter> {
     let (mean, deviation): (Option<Duration>, _) =
         (table.require("mean"), table.require("deviation"));
-    let distribution = match table.has("distribution") {
-        true => match table.read::<Name>("distribution")?.0 {
-            "normal" => Distribution::Normal,
-            "pareto" => Distribution::Pareto,
-            "paretonormal" => Distribution::ParetoNormal,
-            _ => Distribution::Uniform,
-        },
-        false => Distribution::Uniform,
+    let distribution = match table.name_or("distribution", "uniform")? {
+        "normal" => Distribution::Normal,
+        "pareto" => Distribution::Pareto,
+        "paretonormal" => Distribution::ParetoNormal,
+        _ => Distribution::Uniform,
     };
-    let keep_order = if table.has("keep_order") { table.read("keep_order")? } else { true };
+    let keep_order = table.read_or("keep_order", true)?;
     Some(Jitter { mean: mean?, deviation: deviation?, distribution, keep_order })
 }

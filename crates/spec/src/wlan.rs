@@ -1,5 +1,6 @@
 //! A WLAN cell in an experiment: `kind = "wlan"`.
 
+use fairway_net::QdiscConfig;
 use fairway_net::wlan::{CellConfig, MacConfig, Phy, Preamble, Slot, StationConfig};
 use fairway_phy::{Standard, cts_to_self};
 use fairway_units::{Bytes, Rate};
@@ -9,7 +10,7 @@ use super::keys::{Key, Kind, LINK, Section, keys};
 use super::links::LinkText;
 use super::queues::{self, Path, QUEUE};
 use super::reader::{LimitText, Name, Table, excerpt};
-use super::{Limit, Link, Queue, Shape, Wlan};
+use super::{Limit, Link, Shape, Wlan};
 
 /// Stations of one access point: as many as it has association identifiers for (IEEE 802.11-2016
 /// 9.4.1.8).
@@ -20,7 +21,7 @@ const MAX_PACKET: u64 = 2304 - 8;
 /// Transmit queue of a Linux device (`include/net/pkt_sched.h`, `DEFAULT_TX_QUEUE_LEN`).
 const DEFAULT_PACKETS: u64 = 1000;
 const DEFAULT_LIMIT: LimitText = LimitText::Packets(DEFAULT_PACKETS);
-const DEFAULT_QUEUE: Queue = Queue::DropTail { limit: Limit::Packets(DEFAULT_PACKETS) };
+const DEFAULT_QUEUE: QdiscConfig = queues::drop_tail(Limit::Packets(DEFAULT_PACKETS));
 /// Name of the host behind the access point.
 const SERVER: &str = "server";
 /// What the names of stations begin with.
@@ -62,20 +63,13 @@ pub(super) const KEYS: &[Key] = keys! {
 };
 
 /// Their names.
-pub(super) const KEY_NAMES: [&str; KEYS.len()] = {
-    let mut names = [""; KEYS.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = KEYS[i].name;
-        i += 1;
-    }
-    names
-};
+pub(super) const KEY_NAMES: &str = "standard stations server rate control_rate preamble slot protection \
+     rts_threshold short_retry_limit long_retry_limit queue ap_queue station";
 
 /// `[[topology.station]]`.
-pub(super) static STATIONS: Section = Section {
-    name: "a station",
-    groups: &[keys! {
+pub(super) static STATIONS: Section = Section::plain(
+    "a station",
+    &[keys! {
         "id": Kind::Text, super::keys::Absent::Required, r#""sta0""# => "Which station.";
         "rate": Kind::Rate, Explained, r#""1 Mbit/s""# =>
             "Rate of data frames from it and to it; without it, that of the cell.";
@@ -84,9 +78,7 @@ pub(super) static STATIONS: Section = Section {
         "control_error_rate": Kind::Number { min: 0.0, max: 1.0 }, Default("0.0"), "0.01" =>
             "The same for RTS, CTS and ACK.";
     }],
-    switches: &[],
-    kinds: super::keys::every_kind,
-};
+);
 
 /// Reads a WLAN. `packet` is the largest IP packet of any flow and `frame` is it on a wire, in
 /// bytes.
@@ -122,7 +114,7 @@ pub(super) fn read(table: &Table, packet: u64, frame: u64) -> Option<(Shape, Pat
         base_rtt: server.delay * 2,
         frame: packet + u64::from(mac.overhead_bytes),
     };
-    let queue = |name, default: &Queue| match table.has(name) {
+    let queue = |name, default: &QdiscConfig| match table.has(name) {
         true => queues::read_at(table, name, DEFAULT_LIMIT, rate, &path),
         false => Some(default.clone()),
     };

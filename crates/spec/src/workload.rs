@@ -9,13 +9,15 @@ use super::keys::{
     Absent::{Default, Explained, Of},
     Key, Kind, MAX_CONNECTIONS, keys,
 };
+use super::kinds::{self, KindOf};
 use super::reader::{Name, Rates, Table};
 use super::{Dealing, Exchanges, Film, OnOff, Reading, Source, Striping, Workload};
 use super::{datagrams, program};
 
 /// Kinds of traffic over TCP; the first is what a flow is without one.
-pub(super) const KINDS: [&str; 9] =
-    ["bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast"];
+pub(super) fn names() -> Vec<&'static str> {
+    kinds::names(KINDS_OF_TCP)
+}
 
 /// Keys of flows whose application does more than to write to one connection.
 pub(super) static KEYS: &[Key] = keys! {
@@ -63,87 +65,61 @@ pub(super) static KEYS: &[Key] = keys! {
         "Of kind \"video\": the buffer at which the client starts to play, and resumes after a stall; without it, one segment.";
 };
 
-/// Keys of each kind that others have not.
-const KEYS_OF_KINDS: [(&str, &[&str]); 9] = [
-    (
-        "bulk",
-        &[
-            "connections",
-            "program",
-            "chunk",
-            "striping",
-            "bytes",
-            "app_rate",
-            "both_ways",
-            "read_rate",
-            "read_interval",
-            "read_size",
-        ],
-    ),
-    (
-        "arrivals",
-        &[
-            "size",
-            "flow_rate",
-            "offered_load",
-            "transfers",
-            "read_rate",
-            "read_interval",
-            "read_size",
-        ],
-    ),
-    ("ftp", &["size", "think", "transfers", "read_rate", "read_interval", "read_size"]),
-    ("telnet", &["size", "think", "transfers", "read_rate", "read_interval", "read_size"]),
-    ("request", &["request", "size", "think", "transfers"]),
-    ("web", &["request", "size", "think", "transfers", "objects", "connections"]),
-    ("bursts", &["app_rate", "burst", "pause", "read_rate", "read_interval", "read_size"]),
-    (
-        "video",
-        &[
-            "ladder",
-            "segment",
-            "buffer",
-            "reservoir",
-            "cushion",
-            "start_up",
-            "request",
-            "transfers",
-        ],
-    ),
-    ("incast", &["request", "size", "think", "transfers", "servers"]),
+/// The kinds over TCP, with the keys that not all of them have.
+const KINDS_OF_TCP: &[KindOf<()>] = &[
+    KindOf {
+        name: "bulk",
+        keys: "connections program chunk striping bytes app_rate both_ways read_rate read_interval \
+               read_size",
+        read: (),
+    },
+    KindOf {
+        name: "arrivals",
+        keys: "size flow_rate offered_load transfers read_rate read_interval read_size",
+        read: (),
+    },
+    KindOf {
+        name: "ftp",
+        keys: "size think transfers read_rate read_interval read_size",
+        read: (),
+    },
+    KindOf {
+        name: "telnet",
+        keys: "size think transfers read_rate read_interval read_size",
+        read: (),
+    },
+    KindOf { name: "request", keys: "request size think transfers", read: () },
+    KindOf { name: "web", keys: "request size think transfers objects connections", read: () },
+    KindOf {
+        name: "bursts",
+        keys: "app_rate burst pause read_rate read_interval read_size",
+        read: (),
+    },
+    KindOf {
+        name: "video",
+        keys: "ladder segment buffer reservoir cushion start_up request transfers",
+        read: (),
+    },
+    KindOf { name: "incast", keys: "request size think transfers servers", read: () },
 ];
 
 /// The kinds of flows that have this key, if others have not.
 pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
-    let of_tcp =
-        KEYS_OF_KINDS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(name, _)| *name);
-    let mut kinds: Vec<_> = of_tcp.collect();
-    let is_own = !kinds.is_empty() || datagrams::KEYS.iter().any(|other| other.name == key);
+    let mut found = kinds::with_key(KINDS_OF_TCP, key);
+    let is_own = !found.is_empty() || datagrams::KEYS.iter().any(|other| other.name == key);
     if is_own && datagrams::has_key(key) {
-        kinds.extend(datagrams::KINDS);
+        found.extend(datagrams::KINDS);
     }
-    kinds
+    found
 }
 
 /// Refuses, in a flow of one kind, what only others have.
 pub(super) fn refuse_keys_of_others(table: &Table, kind: &str) {
-    let of =
-        |kind: &str| KEYS_OF_KINDS.iter().find(|(name, _)| *name == kind).map(|(_, keys)| keys);
-    let Some(own) = of(kind) else { return };
-    let keys = KEYS_OF_KINDS.iter().flat_map(|(_, keys)| keys.iter());
-    let mut seen: Vec<&str> = Vec::new();
-    for name in keys.filter(|name| table.has(name) && !own.contains(name)) {
-        if seen.contains(name) {
-            continue;
-        }
-        seen.push(name);
-        let kinds = KEYS_OF_KINDS.iter().filter(|(_, keys)| keys.contains(name));
-        let kinds: Vec<_> = kinds.map(|(kind, _)| format!("\"{kind}\"")).collect();
-        let message = format!(
-            "does not belong to kind = \"{kind}\"; write kind = {} or remove it",
-            kinds.join(" or ")
-        );
-        table.refuse(name, message);
+    let Some(own) = KINDS_OF_TCP.iter().find(|known| known.name == kind) else { return };
+    for (key, owners) in kinds::foreign(KINDS_OF_TCP, own, table) {
+        let message =
+            format!("does not belong to kind = \"{kind}\"; write kind = {owners} or remove it");
+        table.refuse(key, message);
     }
 }
 

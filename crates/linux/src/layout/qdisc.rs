@@ -11,8 +11,8 @@
 //! at s(k), passes it at max(s(k), e(k-1)) + L(k)/R + D. If e(k-1) = s(k-1) + L(k-1)/R, then
 //! e(k-1) <= s(k), and e(k) = s(k) + L(k)/R: by induction the end of its transmission, exactly.
 
-use fairway_net::{RateConfig, WireConfig};
-use fairway_spec::{Limit, Link, Queue};
+use fairway_net::{DropTailConfig, QdiscConfig, RateConfig, RedQueueConfig, WireConfig};
+use fairway_spec::{Limit, Link};
 use fairway_units::{Duration, Rate};
 
 use super::refusal::Refusals;
@@ -88,22 +88,24 @@ pub(super) fn disciplines(
     let (queue, shaped) = match &link.queue {
         // Nothing waits in front of a link that takes no time.
         _ if link.rate == Rate::UNLIMITED => (pfifo(), false),
-        Queue::DropTail { limit } if holds_sockets && !matches!(limit, Limit::Bytes(_)) => {
-            let waiting = waiting_packets(*limit, path, refusals);
-            (htb(&wire, leaf(format!("pfifo limit {waiting}")), path, refusals), true)
-        }
-        Queue::DropTail { limit: Limit::Unlimited } => (netem(&wire, UNLIMITED), false),
-        Queue::DropTail { limit: Limit::Packets(packets) } => (netem(&wire, *packets), false),
-        Queue::DropTail { limit: limit @ Limit::Bytes(_) } => {
-            let limit = waiting_bytes(*limit, &wire, path, refusals);
-            (htb(&wire, leaf(format!("bfifo limit {limit}b")), path, refusals), true)
-        }
-        Queue::Red { limit, red } => {
+        QdiscConfig::DropTail(DropTailConfig { limit }) => match limit {
+            Limit::Bytes(_) => {
+                let limit = waiting_bytes(*limit, &wire, path, refusals);
+                (htb(&wire, leaf(format!("bfifo limit {limit}b")), path, refusals), true)
+            }
+            _ if holds_sockets => {
+                let waiting = waiting_packets(*limit, path, refusals);
+                (htb(&wire, leaf(format!("pfifo limit {waiting}")), path, refusals), true)
+            }
+            Limit::Unlimited => (netem(&wire, UNLIMITED), false),
+            Limit::Packets(packets) => (netem(&wire, *packets), false),
+        },
+        QdiscConfig::Red(RedQueueConfig { limit, red }) => {
             let limit = waiting_bytes(*limit, &wire, path, refusals);
             let leaf = red::red(red, limit, &wire, path, refusals);
             (htb(&wire, leaf, path, refusals), true)
         }
-        Queue::Discipline(config) => {
+        config => {
             let leaf = leaf(controlled::discipline(config, path, refusals));
             (htb(&wire, leaf, path, refusals), true)
         }
@@ -117,10 +119,7 @@ pub(super) fn disciplines(
         wires,
         counted_overhead_bytes: if shaped { overhead } else { ETHERNET },
         holds_transmission: !shaped,
-        keeps_order: match &link.queue {
-            Queue::Discipline(config) => controlled::keeps_order(config),
-            Queue::DropTail { .. } | Queue::Red { .. } => true,
-        },
+        keeps_order: controlled::keeps_order(&link.queue),
     }
 }
 

@@ -19,7 +19,7 @@ use super::red::{RedQueue, RedQueueConfig};
 use super::sfq::{Sfq, SfqConfig};
 use super::strict_priority::{StrictPriority, StrictPriorityConfig};
 use super::token_bucket::{TokenBucket, TokenBucketConfig};
-use crate::Packet;
+use crate::{Packet, QueueConfig};
 
 /// Which queue discipline, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,18 @@ pub enum QdiscConfig {
 }
 
 impl QdiscConfig {
+    /// The queue of a [`Link`](crate::Link), if it decides about packets when they arrive and keeps
+    /// their order.
+    pub fn on_arrival(&self) -> Option<QueueConfig> {
+        match self {
+            QdiscConfig::DropTail(config) => Some(QueueConfig::DropTail { limit: config.limit }),
+            QdiscConfig::Red(RedQueueConfig { limit, red }) => {
+                Some(QueueConfig::Red { limit: *limit, red: red.clone() })
+            }
+            _ => None,
+        }
+    }
+
     /// The discipline, empty; `stream` feeds its random decisions.
     pub fn build<P>(&self, stream: Stream) -> Box<dyn Qdisc<P>>
     where

@@ -1,6 +1,7 @@
 //! A WLAN cell: uploads and downloads through one access point.
 
 use fairway_model::wlan::{Backoff, Cell, Direction, Flow, Packets, Times};
+use fairway_net::QdiscConfig;
 use fairway_phy::OVERHEAD_BYTES;
 use fairway_spec::{Experiment, Wlan};
 use fairway_units::Duration;
@@ -123,7 +124,7 @@ fn of_flows(group: &Group, wlan: &Wlan, stations: &[Option<usize>]) -> Vec<Refus
     let windows: f64 = group.flows.iter().map(|stream| stream.window_packets).sum();
     let queue_limit = group.bottleneck.queue_limit.packets(first.frame_bytes);
     let own = match &wlan.station_queue {
-        fairway_spec::Queue::DropTail { limit } => crate::describe::queue_limit(*limit),
+        QdiscConfig::DropTail(config) => crate::describe::queue_limit(config.limit),
         _ => crate::case::QueueLimit::Packets(0.0),
     };
     let largest = group.flows.iter().map(|stream| stream.window_packets).fold(0.0, f64::max);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fairway_net::impairment::SharedDraws;
 use fairway_net::wlan::NodeId;
 use fairway_net::{
-    DropTailConfig, Link, LinkConfig, Port, PortConfig, Propagation, QdiscConfig, QueueConfig,
-    RateConfig, RedQueueConfig, Schedule, Serialiser, Timing, Window, WireConfig,
+    Link, LinkConfig, Port, PortConfig, Propagation, RateConfig, Schedule, Serialiser, Timing,
+    Window, WireConfig,
 };
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate};
@@ -20,8 +20,7 @@ use crate::event::AHEAD;
 use crate::packet_handle::PacketHandle;
 use crate::path_table::PathTable;
 use fairway_spec::{
-    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Queue, Router,
-    Shape, Step,
+    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Router, Shape, Step,
 };
 
 /// What the name of a link has behind it where packets go towards the sources.
@@ -80,8 +79,7 @@ impl Spec<'_> {
     fn is_port(&self) -> bool {
         match self.what {
             What::Link(link) => {
-                let decides_late = matches!(link.queue, Queue::Discipline(_));
-                decides_late || link.extras.is_some() || self.is_awaited
+                link.queue.on_arrival().is_none() || link.extras.is_some() || self.is_awaited
             }
             What::Host => false,
             What::Node(_) => true,
@@ -120,13 +118,9 @@ impl Spec<'_> {
             What::Node(node) => return Device::Node(*node),
         };
         let (loss_probability, watched) = (*loss_probability, *watched);
-        let queue = match &link.queue {
-            _ if self.is_port() => {
-                return Device::Port(Box::new(self.port(link, framing, window, seed)));
-            }
-            Queue::DropTail { limit } => QueueConfig::DropTail { limit: *limit },
-            Queue::Red { limit, red } => QueueConfig::Red { limit: *limit, red: (**red).clone() },
-            Queue::Discipline(_) => unreachable!("a discipline makes a port"),
+        let queue = match link.queue.on_arrival() {
+            Some(queue) if !self.is_port() => queue,
+            _ => return Device::Port(Box::new(self.port(link, framing, window, seed))),
         };
         let config = LinkConfig {
             rate: link.rate,
@@ -148,13 +142,6 @@ impl Spec<'_> {
         seed: u64,
     ) -> Port<PacketHandle> {
         let Spec { name, forward, loss_probability, watched, .. } = self;
-        let discipline = match &link.queue {
-            Queue::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit: *limit }),
-            Queue::Red { limit, red } => {
-                QdiscConfig::Red(RedQueueConfig { limit: *limit, red: (**red).clone() })
-            }
-            Queue::Discipline(config) => (**config).clone(),
-        };
         let constant = || Schedule::constant(link.rate, link.delay);
         let (wire, rate, schedule) = match link.extras.as_deref() {
             None => {
@@ -175,7 +162,7 @@ impl Spec<'_> {
             RateConfig::Constant(rate) => Box::new(Serialiser::timed(rate, framing.timing)),
             varying => varying.model(seed, name),
         };
-        let qdisc = discipline.build(Stream::new(seed, &format!("{name}/queue")));
+        let qdisc = link.queue.build(Stream::new(seed, &format!("{name}/queue")));
         let mut port = Port::new(qdisc, rate, config, window, seed, name);
         self.draws.iter().for_each(|draws| port.share(draws));
         port

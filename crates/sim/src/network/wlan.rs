@@ -1,14 +1,13 @@
 //! The network of a WLAN: the server's wire, and the nodes of the cell.
 
 use fairway_net::wlan::{Cell, NodeId};
-use fairway_net::{DropTailConfig, QdiscConfig, RedQueueConfig};
 use fairway_units::random::Stream;
 
 use super::Network;
 use super::build::{Builder, Routes, travellers};
 use super::cell::Medium;
 use super::node::Node;
-use fairway_spec::{Queue, Wlan};
+use fairway_spec::Wlan;
 
 /// Name of the access point in results; a station's is that of its host.
 const ACCESS_POINT: &str = "ap";
@@ -48,20 +47,10 @@ impl<'a> Builder<'a> {
                 NodeId::Station(station) => (&wlan.station_queue, format!("sta{station}")),
             };
             let stream = Stream::new(self.experiment.seed, &format!("{name}/queue"));
-            discipline(queue).build(stream)
+            queue.build(stream)
         };
         let cell = Cell::new(&wlan.cell, self.window, queue, self.experiment.seed, "wlan");
         let medium = Medium::new(cell, access_point, receivers);
         Network { medium: Some(Box::new(medium)), ..self.finish(routes, reported) }
-    }
-}
-
-fn discipline(queue: &Queue) -> QdiscConfig {
-    match queue {
-        Queue::DropTail { limit } => QdiscConfig::DropTail(DropTailConfig { limit: *limit }),
-        Queue::Red { limit, red } => {
-            QdiscConfig::Red(RedQueueConfig { limit: *limit, red: (**red).clone() })
-        }
-        Queue::Discipline(config) => (**config).clone(),
     }
 }

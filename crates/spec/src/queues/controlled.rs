@@ -7,8 +7,7 @@ use fairway_net::{
 use fairway_units::{Bytes, Duration, Rate};
 
 use super::limits::{Sizing, mtu_bytes, read_packets};
-use super::{at_least, at_most, discipline, read_quantum, read_variant};
-use crate::Queue;
+use super::{at_least, at_most, read_quantum, read_variant};
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::Table;
 
@@ -18,48 +17,6 @@ pub(super) const MIN_UPDATE: Duration = Duration::from_micros(100);
 const MAX_TIME: Duration = Duration::from_secs(60);
 /// Least memory that holds a packet, as Linux counts it.
 const MIN_MEMORY: u64 = 4096;
-
-pub(super) const CODEL: &[&str] = &["target", "interval", "ecn", "ce_threshold", "variant"];
-pub(super) const FQ_CODEL: &[&str] = &[
-    "target",
-    "interval",
-    "ecn",
-    "ce_threshold",
-    "ce_threshold_ect1",
-    "variant",
-    "flows",
-    "quantum",
-    "memory_limit",
-    "drop_batch",
-];
-pub(super) const COBALT: &[&str] =
-    &["target", "interval", "ecn", "blue_increment", "blue_decrement"];
-pub(super) const PIE: &[&str] = &[
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "ecn",
-    "ecn_prob",
-    "bytemode",
-    "dq_rate_estimator",
-    "burst_allowance",
-    "variant",
-];
-pub(super) const FQ_PIE: &[&str] = &[
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "ecn",
-    "ecn_prob",
-    "bytemode",
-    "dq_rate_estimator",
-    "burst_allowance",
-    "variant",
-    "flows",
-    "quantum",
-];
 
 /// The keys that only these have, some of them with DualPI2.
 pub(super) static KEYS: &[Key] = keys! {
@@ -119,15 +76,15 @@ fn read_law(table: &Table, sizing: &Sizing, default: CodelConfig) -> Option<Code
         ecn: table.read("ecn").unwrap_or(default.ecn),
         ce_threshold: table.read("ce_threshold").map(|delay| CeThreshold { delay, only_ect1 }),
         mtu_bytes: mtu_bytes(sizing),
-        exact_root: read_variant(table, &["linux", "rfc"])? == "rfc",
+        exact_root: read_variant(table, ["linux", "rfc"])? == "rfc",
     })
 }
 
-pub(super) fn read_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    discipline(QdiscConfig::Codel(read_law(table, sizing, CodelConfig::default())?))
+pub(super) fn read_codel(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
+    Some(QdiscConfig::Codel(read_law(table, sizing, CodelConfig::default())?))
 }
 
-pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let linux = FqCodelConfig::default();
     let memory = table.read("memory_limit").map_or(linux.memory_limit_bytes, Bytes::get);
     if memory < MIN_MEMORY {
@@ -135,7 +92,7 @@ pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
         return table.wrong("memory_limit", message);
     }
     let count = |name, default: u32| table.read::<u64>(name).map_or(default, |n| n as u32);
-    discipline(QdiscConfig::FqCodel(FqCodelConfig {
+    Some(QdiscConfig::FqCodel(FqCodelConfig {
         flows: count("flows", linux.flows),
         quantum_bytes: read_quantum(table, sizing)?.get() as u32,
         memory_limit_bytes: memory,
@@ -144,14 +101,14 @@ pub(super) fn read_fq_codel(table: &Table, sizing: &Sizing) -> Option<Queue> {
     }))
 }
 
-pub(super) fn read_cobalt(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_cobalt(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let cake = match sizing.rate {
         Rate::UNLIMITED => CobaltConfig::default(),
         rate => CobaltConfig::for_rate(rate, mtu_bytes(sizing)),
     };
     let target = read_time(table, "target", cake.target)?;
     let interval = read_time(table, "interval", cake.interval.max(target * 2))?;
-    discipline(QdiscConfig::Cobalt(CobaltConfig {
+    Some(QdiscConfig::Cobalt(CobaltConfig {
         target,
         interval: at_least(table, "interval", interval, MIN_UPDATE, cake.interval)?,
         limit_packets: read_packets(table, cake.limit_packets, sizing)?,
@@ -182,7 +139,7 @@ fn read_controller(table: &Table, sizing: &Sizing, default: PieConfig) -> Option
         byte_mode: table.read("bytemode").unwrap_or(default.byte_mode),
         delay_from: if estimates { DelayFrom::DepartureRate } else { DelayFrom::Timestamps },
         mtu_bytes: mtu_bytes(sizing),
-        bounded: read_variant(table, &["linux", "rfc"])? == "rfc",
+        bounded: read_variant(table, ["linux", "rfc"])? == "rfc",
     })
 }
 
@@ -197,13 +154,13 @@ fn read_sixteenths(table: &Table, name: &str, default: u32) -> Option<u32> {
     Some(weight as u32)
 }
 
-pub(super) fn read_pie(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    discipline(QdiscConfig::Pie(read_controller(table, sizing, PieConfig::default())?))
+pub(super) fn read_pie(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
+    Some(QdiscConfig::Pie(read_controller(table, sizing, PieConfig::default())?))
 }
 
-pub(super) fn read_fq_pie(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_fq_pie(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let linux = FqPieConfig::default();
-    discipline(QdiscConfig::FqPie(FqPieConfig {
+    Some(QdiscConfig::FqPie(FqPieConfig {
         flows: table.read::<u64>("flows").map_or(linux.flows, |flows| flows as u32),
         quantum_bytes: read_quantum(table, sizing)?.get() as u32,
         pie: read_controller(table, sizing, linux.pie)?,

@@ -4,27 +4,9 @@ use fairway_net::{DualPi2Config, DualScheduler, LowLatencyMarks, QdiscConfig};
 use fairway_units::Duration;
 
 use super::controlled::{read_time, read_tupdate};
-use super::discipline;
 use super::limits::{Sizing, mtu_bytes, read_packets};
-use crate::Queue;
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{DurationOrPackets, Table};
-
-pub(super) const NAMES: &[&str] = &[
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "coupling_factor",
-    "step_thresh",
-    "ramp",
-    "min_qlen_step",
-    "classic_protection",
-    "time_shift",
-    "any_ect",
-    "drop_enqueue",
-    "drop_on_overload",
-];
 
 /// The keys that only this has.
 pub(super) static KEYS: &[Key] = keys! {
@@ -48,11 +30,11 @@ pub(super) static KEYS: &[Key] = keys! {
         "DualPI2: whether packets of low latency are dropped too when marks no longer help, rather than wait until the limit is reached.";
 };
 
-pub(super) fn read_dualpi2(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_dualpi2(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let linux = DualPi2Config::default();
     let number = |name, default| table.read(name).unwrap_or(default);
     let switch = |name, default| table.read(name).unwrap_or(default);
-    discipline(QdiscConfig::DualPi2(DualPi2Config {
+    Some(QdiscConfig::DualPi2(DualPi2Config {
         target: read_time(table, "target", linux.target)?,
         update_interval: read_tupdate(table, linux.update_interval)?,
         alpha_hz: number("alpha", linux.alpha_hz),

@@ -5,35 +5,37 @@ use crate::keys::{Absent, Key, Kind, Section, keys};
 
 /// The queue of a link.
 pub(crate) static QUEUE: Section = Section {
-    name: "a queue",
-    groups: &[
-        KIND,
-        COMMON,
-        red::KEYS,
-        controlled::KEYS,
-        dualpi2::KEYS,
-        scheduling::KEYS,
-        shaping::KEYS,
-        nested::KEYS,
-    ],
-    switches: &[],
     kinds: super::kinds_with,
+    ..Section::plain(
+        "a queue",
+        &[
+            KIND,
+            COMMON,
+            red::KEYS,
+            controlled::KEYS,
+            dualpi2::KEYS,
+            scheduling::KEYS,
+            shaping::KEYS,
+            nested::KEYS,
+        ],
+    )
 };
 
 /// A queue inside another one: one level, so that there is an end.
 pub(super) static INNER_QUEUE: Section = Section {
-    name: "a queue inside another one",
-    groups: &[
-        INNER_KIND,
-        COMMON,
-        red::KEYS,
-        controlled::KEYS,
-        dualpi2::KEYS,
-        scheduling::KEYS,
-        shaping::KEYS,
-    ],
-    switches: &[],
     kinds: super::kinds_with,
+    ..Section::plain(
+        "a queue inside another one",
+        &[
+            INNER_KIND,
+            COMMON,
+            red::KEYS,
+            controlled::KEYS,
+            dualpi2::KEYS,
+            scheduling::KEYS,
+            shaping::KEYS,
+        ],
+    )
 };
 
 static KIND: &[Key] = keys! {

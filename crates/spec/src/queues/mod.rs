@@ -9,68 +9,89 @@ mod red;
 mod scheduling;
 mod shaping;
 
-use fairway_net::QdiscConfig;
+use fairway_net::{DropTailConfig, Limit, QdiscConfig};
 use fairway_units::{Bytes, Duration, Rate};
 
-use super::Queue;
-use super::reader::{LimitText, Name, Table};
+use super::kinds::{self, KindOf};
+use super::reader::{LimitText, Table};
 use limits::{Sizing, mtu_bytes, read_limit, size};
 
 pub(super) use keys::QUEUE;
 pub(super) use limits::DEFAULT_LIMIT;
 pub use limits::Path;
 
-/// A queue discipline as it is written.
-struct Discipline {
-    name: &'static str,
-    /// Keys that it has besides `kind` and `limit`.
-    keys: &'static [&'static str],
-    read: fn(&Table, &Sizing) -> Option<Queue>,
-}
-
-/// All of them, in the order of the documentation.
-static DISCIPLINES: &[Discipline] = &[
-    Discipline { name: "droptail", keys: &[], read: read_drop_tail },
-    Discipline { name: "drophead", keys: &[], read: scheduling::read_drop_head },
-    Discipline { name: "red", keys: red::NAMES, read: red::read_red },
-    Discipline { name: "routeros-red", keys: red::ROUTEROS_NAMES, read: red::read_routeros_red },
-    Discipline { name: "codel", keys: controlled::CODEL, read: controlled::read_codel },
-    Discipline { name: "fq_codel", keys: controlled::FQ_CODEL, read: controlled::read_fq_codel },
-    Discipline { name: "cobalt", keys: controlled::COBALT, read: controlled::read_cobalt },
-    Discipline { name: "pie", keys: controlled::PIE, read: controlled::read_pie },
-    Discipline { name: "fq_pie", keys: controlled::FQ_PIE, read: controlled::read_fq_pie },
-    Discipline { name: "dualpi2", keys: dualpi2::NAMES, read: dualpi2::read_dualpi2 },
-    Discipline {
+/// All disciplines, in the order of the documentation.
+static DISCIPLINES: &[KindOf<fn(&Table, &Sizing) -> Option<QdiscConfig>>] = &[
+    KindOf { name: "droptail", keys: "", read: read_drop_tail },
+    KindOf { name: "drophead", keys: "", read: scheduling::read_drop_head },
+    KindOf {
+        name: "red",
+        keys: "min_threshold max_threshold max_probability weight gentle ecn ecn_beyond_max average \
+               mean_packet by_size adaptive target allowed_burst variant",
+        read: red::read_red,
+    },
+    KindOf {
+        name: "routeros-red",
+        keys: "min_threshold max_threshold allowed_burst mean_packet",
+        read: red::read_routeros_red,
+    },
+    KindOf {
+        name: "codel",
+        keys: "target interval ecn ce_threshold variant",
+        read: controlled::read_codel,
+    },
+    KindOf {
+        name: "fq_codel",
+        keys: "target interval ecn ce_threshold ce_threshold_ect1 variant flows quantum memory_limit \
+               drop_batch",
+        read: controlled::read_fq_codel,
+    },
+    KindOf {
+        name: "cobalt",
+        keys: "target interval ecn blue_increment blue_decrement",
+        read: controlled::read_cobalt,
+    },
+    KindOf {
+        name: "pie",
+        keys: "target tupdate alpha beta ecn ecn_prob bytemode dq_rate_estimator burst_allowance \
+               variant",
+        read: controlled::read_pie,
+    },
+    KindOf {
+        name: "fq_pie",
+        keys: "target tupdate alpha beta ecn ecn_prob bytemode dq_rate_estimator burst_allowance \
+               variant flows quantum",
+        read: controlled::read_fq_pie,
+    },
+    KindOf {
+        name: "dualpi2",
+        keys: "target tupdate alpha beta coupling_factor step_thresh ramp min_qlen_step \
+               classic_protection time_shift any_ect drop_enqueue drop_on_overload",
+        read: dualpi2::read_dualpi2,
+    },
+    KindOf {
         name: "sfq",
-        keys: &["depth", "flows", "divisor", "quantum", "perturb", "head_drop"],
+        keys: "depth flows divisor quantum perturb head_drop",
         read: scheduling::read_sfq,
     },
-    Discipline { name: "drr", keys: &["quantum"], read: scheduling::read_drr },
-    Discipline {
+    KindOf { name: "drr", keys: "quantum", read: scheduling::read_drr },
+    KindOf {
         name: "tbf",
-        keys: &["rate", "burst", "peak_rate", "mtu", "queue"],
+        keys: "rate burst peak_rate mtu queue",
         read: shaping::read_token_bucket,
     },
-    Discipline {
-        name: "policer",
-        keys: &["rate", "burst", "peak_rate", "mtu", "queue"],
-        read: shaping::read_policer,
-    },
-    Discipline {
-        name: "prio",
-        keys: &["bands", "priomap", "queue", "band"],
-        read: nested::read_priority,
-    },
+    KindOf { name: "policer", keys: "rate burst peak_rate mtu queue", read: shaping::read_policer },
+    KindOf { name: "prio", keys: "bands priomap queue band", read: nested::read_priority },
 ];
 
 /// The names of all disciplines.
 pub(super) fn names() -> Vec<&'static str> {
-    DISCIPLINES.iter().map(|discipline| discipline.name).collect()
+    kinds::names(DISCIPLINES)
 }
 
 /// The disciplines that have this key of their own.
 pub(super) fn kinds_with(key: &str) -> Vec<&'static str> {
-    DISCIPLINES.iter().filter(|one| one.keys.contains(&key)).map(|one| one.name).collect()
+    kinds::with_key(DISCIPLINES, key)
 }
 
 /// The queue of the link that `link` describes. `default` is the limit that drop-tail and RED have if
@@ -80,7 +101,7 @@ pub(super) fn read_of_link(
     default: LimitText,
     rate: Rate,
     path: &Path,
-) -> Option<Queue> {
+) -> Option<QdiscConfig> {
     read_at(link, "queue", default, rate, path)
 }
 
@@ -91,50 +112,33 @@ pub(super) fn read_at(
     default: LimitText,
     rate: Rate,
     path: &Path,
-) -> Option<Queue> {
+) -> Option<QdiscConfig> {
     let sizing = Sizing { default, rate, path };
     if !table.has(name) {
-        return Some(Queue::DropTail { limit: size(table, name, None, &sizing)? });
+        return Some(drop_tail(size(table, name, None, &sizing)?));
     }
     read(&table.table(name)?, &sizing)
 }
 
-fn read(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    let kind = match table.has("kind") {
-        true => table.read::<Name>("kind")?.0,
-        false => "droptail",
-    };
+fn read(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
+    let kind = table.name_or("kind", "droptail")?;
     table.refuse_unknown_keys();
     let discipline = DISCIPLINES.iter().find(|discipline| discipline.name == kind)?;
-    refuse_keys_of_others(table, discipline);
+    let mut foreign = kinds::foreign(DISCIPLINES, discipline, table);
+    foreign.retain(|(key, _)| table.knows(key));
+    foreign.sort_unstable();
+    for (key, owners) in foreign {
+        table.refuse(key, format!("belongs to kind = {owners}; write that or remove it"));
+    }
     (discipline.read)(table, sizing)
 }
 
-/// Refuses keys that only other disciplines have.
-fn refuse_keys_of_others(table: &Table, discipline: &Discipline) {
-    let all = DISCIPLINES.iter().flat_map(|other| other.keys);
-    let mut foreign: Vec<_> = all
-        .filter(|key| table.has(key) && table.knows(key) && !discipline.keys.contains(key))
-        .collect();
-    foreign.sort_unstable();
-    foreign.dedup();
-    for key in foreign {
-        let owners: Vec<_> = DISCIPLINES
-            .iter()
-            .filter(|other| other.keys.contains(key))
-            .map(|other| format!("\"{}\"", other.name))
-            .collect();
-        let message = format!("belongs to kind = {}; write that or remove it", owners.join(" or "));
-        table.refuse(key, message);
-    }
+fn read_drop_tail(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
+    Some(drop_tail(read_limit(table, sizing)?))
 }
 
-fn read_drop_tail(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    Some(Queue::DropTail { limit: read_limit(table, sizing)? })
-}
-
-fn discipline(config: QdiscConfig) -> Option<Queue> {
-    Some(Queue::Discipline(Box::new(config)))
+pub(super) const fn drop_tail(limit: Limit) -> QdiscConfig {
+    QdiscConfig::DropTail(DropTailConfig { limit })
 }
 
 /// Largest quantum that Linux's disciplines take, in bytes (`net/sched/sch_fq_codel.c`,
@@ -158,11 +162,8 @@ fn read_quantum(table: &Table, sizing: &Sizing) -> Option<Bytes> {
 }
 
 /// Whose version it is: one of these, the first unless written.
-fn read_variant(table: &Table, own: &[&'static str]) -> Option<&'static str> {
-    if !table.has("variant") {
-        return own.first().copied();
-    }
-    let Name(variant) = table.read("variant")?;
+fn read_variant(table: &Table, own: [&'static str; 2]) -> Option<&'static str> {
+    let variant = table.name_or("variant", own[0])?;
     if !own.contains(&variant) {
         let message =
             format!("\"{variant}\" is not one of this discipline, which has {}", own.join(" and "));

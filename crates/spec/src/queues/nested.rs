@@ -1,11 +1,10 @@
 //! Queues inside queues, and the bands of strict priority; and their keys.
 
-use fairway_net::{DropTailConfig, Limit, QdiscConfig, RedQueueConfig, StrictPriorityConfig};
+use fairway_net::{QdiscConfig, StrictPriorityConfig};
 
 use super::keys::INNER_QUEUE;
 use super::limits::{Sizing, read_limit};
-use super::{discipline, read};
-use crate::Queue;
+use super::{drop_tail, read};
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{Bands, LimitText, Table};
 
@@ -40,24 +39,10 @@ pub(super) fn read_inner(table: &Table, sizing: &Sizing) -> Option<Option<QdiscC
         let message = "the inner queue has its own limit; set it there";
         table.refuse("limit", message);
     }
-    let queue = read(&table.table("queue")?, sizing)?;
-    Some(Some(config(queue)))
+    read(&table.table("queue")?, sizing).map(Some)
 }
 
-/// Any queue as a discipline.
-fn config(queue: Queue) -> QdiscConfig {
-    match queue {
-        Queue::DropTail { limit } => drop_tail(limit),
-        Queue::Red { limit, red } => QdiscConfig::Red(RedQueueConfig { limit, red: *red }),
-        Queue::Discipline(config) => *config,
-    }
-}
-
-pub(super) fn drop_tail(limit: Limit) -> QdiscConfig {
-    QdiscConfig::DropTail(DropTailConfig { limit })
-}
-
-pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     // That of Linux, a queue of the device's length.
     let sizing = &Sizing { default: LimitText::Packets(1000), ..*sizing };
     let inside = read_inner(table, sizing)?;
@@ -83,7 +68,7 @@ pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
         return table.wrong("band", message);
     }
     let queues: Vec<Option<QdiscConfig>> = if table.has("band") {
-        written.iter().map(|band| read(band, sizing).map(config)).collect()
+        written.iter().map(|band| read(band, sizing)).collect()
     } else {
         let alike = match inside {
             Some(inside) => inside,
@@ -91,7 +76,7 @@ pub(super) fn read_priority(table: &Table, sizing: &Sizing) -> Option<Queue> {
         };
         vec![Some(alike); bands as usize]
     };
-    discipline(QdiscConfig::StrictPriority(StrictPriorityConfig {
+    Some(QdiscConfig::StrictPriority(StrictPriorityConfig {
         bands: queues.into_iter().collect::<Option<_>>()?,
         band_of_precedence: read_priomap(table, bands)?,
     }))

@@ -1,14 +1,13 @@
 //! Random early detection; and its keys beside those of the paper.
 
 use fairway_net::{
-    AdaptiveRed, Limit, RedConfig, RedMeasure, RedVariant, RouterOsRed, Serialiser,
-    automatic_thresholds, automatic_weight, weight_of_burst,
+    AdaptiveRed, Limit, QdiscConfig, RedConfig, RedMeasure, RedQueueConfig, RedVariant,
+    RouterOsRed, Serialiser, automatic_thresholds, automatic_weight, weight_of_burst,
 };
 use fairway_units::{Bytes, Duration, Rate};
 
 use super::limits::{Sizing, read_limit, read_packets_of};
 use super::read_variant;
-use crate::Queue;
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{Name, Packets, Table};
 
@@ -25,28 +24,6 @@ const MAX_PACKET_BYTES: u64 = 65_535;
 /// Queueing delay that Adaptive RED aims at unless told otherwise (ns-2.35
 /// `tcl/lib/ns-default.tcl`, `targetdelay_`).
 const TARGET: Duration = Duration::from_millis(5);
-
-/// Keys that RED has besides `kind` and `limit`.
-pub(super) const NAMES: &[&str] = &[
-    "min_threshold",
-    "max_threshold",
-    "max_probability",
-    "weight",
-    "gentle",
-    "ecn",
-    "ecn_beyond_max",
-    "average",
-    "mean_packet",
-    "by_size",
-    "adaptive",
-    "target",
-    "allowed_burst",
-    "variant",
-];
-
-/// Keys that the RED of RouterOS has.
-pub(super) const ROUTEROS_NAMES: &[&str] =
-    &["min_threshold", "max_threshold", "allowed_burst", "mean_packet"];
 
 /// The keys that only RED has, but for those in the table of all queues.
 pub(super) static KEYS: &[Key] = keys! {
@@ -66,7 +43,7 @@ pub(super) static KEYS: &[Key] = keys! {
         "RED: packets that an empty queue takes at once without an early drop, from which the weight follows (burst of tc-red(8), red-burst of RouterOS).";
 };
 
-pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let limit = read_limit(table, sizing)?;
     let mean_packet = read_mean_packet(table)?;
     let adaptive = table.read("adaptive").unwrap_or(false);
@@ -80,7 +57,7 @@ pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
     }
     let min_threshold = table.read("min_threshold").map_or(default_min, |Packets(n)| n);
     let max_threshold = read_max_threshold(table, limit, min_threshold)?;
-    let variant = read_variant(table, &["ns2", "linux"])?;
+    let variant = read_variant(table, ["ns2", "linux"])?;
     let average = table.read("average").map_or("packets", |Name(name)| name);
     let red = RedConfig {
         min_threshold,
@@ -97,7 +74,7 @@ pub(super) fn read_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
         adaptive: adaptive.then(AdaptiveRed::default),
         variant: if variant == "linux" { RedVariant::Linux } else { RedVariant::Ns2 },
     };
-    Some(Queue::Red { limit, red: Box::new(red) })
+    Some(QdiscConfig::Red(RedQueueConfig { limit, red }))
 }
 
 fn read_mean_packet(table: &Table) -> Option<Bytes> {
@@ -172,7 +149,7 @@ fn weight_for(table: &Table, burst: f64, min_threshold: f64) -> Option<f64> {
 }
 
 /// The RED of a MikroTik router, in its words.
-pub(super) fn read_routeros_red(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_routeros_red(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let router = RouterOsRed::default();
     let packets = |name, default: u32| table.read(name).map_or(default, |Packets(n)| n as u32);
     let average_packet = read_mean_packet(table)?;
@@ -198,5 +175,5 @@ pub(super) fn read_routeros_red(table: &Table, sizing: &Sizing) -> Option<Queue>
         weight_for(table, f64::from(router.burst_packets), min_threshold);
         return None;
     };
-    Some(Queue::Red { limit, red: Box::new(red) })
+    Some(QdiscConfig::Red(RedQueueConfig { limit, red }))
 }

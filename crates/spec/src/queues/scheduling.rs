@@ -4,8 +4,7 @@ use fairway_net::{DropHeadConfig, DrrConfig, QdiscConfig, SfqConfig};
 use fairway_units::Duration;
 
 use super::limits::{Sizing, read_limit, read_packets};
-use super::{discipline, read_quantum};
-use crate::Queue;
+use super::read_quantum;
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::Table;
 
@@ -24,11 +23,11 @@ pub(super) static KEYS: &[Key] = keys! {
         "SFQ: whether the oldest packet of the longest queue is dropped rather than the newest; by default as in Linux.";
 };
 
-pub(super) fn read_drop_head(table: &Table, sizing: &Sizing) -> Option<Queue> {
-    discipline(QdiscConfig::DropHead(DropHeadConfig { limit: read_limit(table, sizing)? }))
+pub(super) fn read_drop_head(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
+    Some(QdiscConfig::DropHead(DropHeadConfig { limit: read_limit(table, sizing)? }))
 }
 
-pub(super) fn read_sfq(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_sfq(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let linux = SfqConfig::default();
     let count = |name, default| table.read::<u64>(name).map_or(default, saturated);
     let divisor = count("divisor", linux.divisor);
@@ -41,7 +40,7 @@ pub(super) fn read_sfq(table: &Table, sizing: &Sizing) -> Option<Queue> {
         let message = format!("expected at most {MAX_SFQ_FLOWS} for SFQ, got {flows}; try 128");
         return table.wrong("flows", message);
     }
-    discipline(QdiscConfig::Sfq(SfqConfig {
+    Some(QdiscConfig::Sfq(SfqConfig {
         limit_packets: saturated(read_packets(table, u64::from(linux.limit_packets), sizing)?),
         depth_packets: count("depth", linux.depth_packets),
         flows,
@@ -64,9 +63,9 @@ fn read_perturb(table: &Table) -> Option<Option<Duration>> {
     Some(perturb)
 }
 
-pub(super) fn read_drr(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_drr(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let linux = DrrConfig::default();
-    discipline(QdiscConfig::Drr(DrrConfig {
+    Some(QdiscConfig::Drr(DrrConfig {
         quantum: read_quantum(table, sizing)?,
         flow_limit_packets: read_packets(table, linux.flow_limit_packets, sizing)?,
     }))

@@ -3,10 +3,9 @@
 use fairway_net::{PeakRate, PolicerConfig, QdiscConfig, ShaperQueue, TokenBucketConfig};
 use fairway_units::{Bytes, Rate};
 
-use super::discipline;
+use super::drop_tail;
 use super::limits::{Sizing, read_limit, size};
-use super::nested::{drop_tail, read_inner};
-use crate::Queue;
+use super::nested::read_inner;
 use crate::keys::{Absent, Key, Kind, keys};
 use crate::reader::{LimitText, Table};
 
@@ -63,17 +62,12 @@ fn holds_a_packet(table: &Table, name: &str, bytes: u64, sizing: &Sizing) -> Opt
     Some(Bytes::new(bytes))
 }
 
-pub(super) fn read_token_bucket(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_token_bucket(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let Bucket { rate, burst, peak } = read_bucket(table, sizing)?;
     let shaped = Sizing { rate: rate.min(sizing.rate), ..*sizing };
     if let Some(inside) = read_inner(table, &shaped)? {
         let queue = ShaperQueue::Discipline(Box::new(inside));
-        return discipline(QdiscConfig::TokenBucket(TokenBucketConfig {
-            rate,
-            burst,
-            peak,
-            queue,
-        }));
+        return Some(QdiscConfig::TokenBucket(TokenBucketConfig { rate, burst, peak, queue }));
     }
     let limit = table.read("limit");
     if table.has("limit") && limit.is_none() {
@@ -86,15 +80,15 @@ pub(super) fn read_token_bucket(table: &Table, sizing: &Sizing) -> Option<Queue>
             ShaperQueue::Discipline(Box::new(drop_tail(limit)))
         }
     };
-    discipline(QdiscConfig::TokenBucket(TokenBucketConfig { rate, burst, peak, queue }))
+    Some(QdiscConfig::TokenBucket(TokenBucketConfig { rate, burst, peak, queue }))
 }
 
-pub(super) fn read_policer(table: &Table, sizing: &Sizing) -> Option<Queue> {
+pub(super) fn read_policer(table: &Table, sizing: &Sizing) -> Option<QdiscConfig> {
     let Bucket { rate, burst, peak } = read_bucket(table, sizing)?;
     let queue = match read_inner(table, sizing)? {
         Some(inside) => inside,
         None => drop_tail(read_limit(table, sizing)?),
     };
     let queue = Box::new(queue);
-    discipline(QdiscConfig::Policer(PolicerConfig { rate, burst, peak, queue }))
+    Some(QdiscConfig::Policer(PolicerConfig { rate, burst, peak, queue }))
 }

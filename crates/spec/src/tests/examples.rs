@@ -1,12 +1,13 @@
 //! The example files: three run, the others ask for what this version does not have.
 
 use fairway_cc::Selection;
+use fairway_net::{DropTailConfig, QdiscConfig};
 use fairway_tcp::{DelayedAck, PRESETS};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::{experiment, planned};
 use crate::{
-    Access, Dealing, Limit, Link, Pattern, Queue, Shape, Source, Striping, Workload, from_document,
+    Access, Dealing, Limit, Link, Pattern, Shape, Source, Striping, Workload, from_document,
 };
 
 const SINGLE: &str = include_str!("../../../../examples/single.toml");
@@ -21,7 +22,7 @@ fn link(id: &str, mbps: u64, delay: Duration, limit: Limit) -> Link {
         id: id.to_owned(),
         rate: Rate::from_bps(mbps * 1_000_000),
         delay,
-        queue: Queue::DropTail { limit },
+        queue: QdiscConfig::DropTail(DropTailConfig { limit }),
         loss: None,
         reverse: None,
         extras: None,

@@ -1,12 +1,12 @@
 //! What the keys mean: every value worked out by hand.
 
 use fairway_cc::{SlowStart, Variant};
-use fairway_net::{QdiscConfig, RedConfig};
+use fairway_net::{DropTailConfig, QdiscConfig, RedConfig, RedQueueConfig};
 use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Recovery, Stack};
 use fairway_units::{Bytes, Duration, Rate, Time};
 
 use super::{BASE, experiment, planned, with, with_end};
-use crate::{Limit, Link, Loss, Queue, Shape, Source};
+use crate::{Limit, Link, Loss, Shape, Source};
 
 fn stack(text: &str) -> Stack {
     experiment(&with("preset = \"linux-6.1\"", text)).flows[0].stack.clone()
@@ -21,8 +21,9 @@ fn bottleneck(text: &str) -> Link {
 
 fn limit(text: &str) -> Limit {
     match bottleneck(&with("\"42 packets\"", text)).queue {
-        Queue::DropTail { limit } | Queue::Red { limit, .. } => limit,
-        Queue::Discipline(_) => panic!("the base experiment is drop-tail"),
+        QdiscConfig::DropTail(DropTailConfig { limit })
+        | QdiscConfig::Red(RedQueueConfig { limit, .. }) => limit,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -44,20 +45,32 @@ fn the_bdp_is_of_the_slowest_link_and_the_longest_path() {
     let access = "[topology.access]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\n[measure]";
     let text = with("[measure]", access).replace("42 packets", "1 bdp");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
-    assert_eq!(bottleneck.queue, Queue::DropTail { limit: Limit::Bytes(112_500) });
-    assert_eq!(access.unwrap().link.queue, Queue::DropTail { limit: Limit::Unlimited });
+    assert_eq!(
+        bottleneck.queue,
+        QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(112_500) })
+    );
+    assert_eq!(
+        access.unwrap().link.queue,
+        QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited })
+    );
     // With the access links slowest, at 8 Mbit/s: 720 000 bits, and the default queue is theirs.
     let text = text.replace("1 Gbit/s", "8 Mbit/s").replace(", limit = \"1 bdp\"", "");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
-    assert_eq!(bottleneck.queue, Queue::DropTail { limit: Limit::Unlimited });
-    assert_eq!(access.unwrap().link.queue, Queue::DropTail { limit: Limit::Bytes(90_000) });
+    assert_eq!(bottleneck.queue, QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }));
+    assert_eq!(
+        access.unwrap().link.queue,
+        QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(90_000) })
+    );
     // On one side alone: 2 x (25 + 10) ms = 70 ms; 8 Mbit/s x 70 ms = 560 000 bits.
     for (side, sides) in [("sources", [true, false]), ("sinks", [false, true])] {
         let text = text.replace("[measure]", &format!("side = \"{side}\"\n[measure]"));
         let Shape::Dumbbell { access, .. } = experiment(&text).topology.shape else { panic!() };
         let access = access.unwrap();
         assert_eq!(access.sides, sides);
-        assert_eq!(access.link.queue, Queue::DropTail { limit: Limit::Bytes(70_000) });
+        assert_eq!(
+            access.link.queue,
+            QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(70_000) })
+        );
     }
 }
 
@@ -79,9 +92,12 @@ fn chains() {
     "#;
     let Shape::Chain { links } = experiment(text).topology.shape else { panic!("a chain") };
     assert_eq!(links[0].id, "link#0");
-    assert_eq!(links[0].queue, Queue::DropTail { limit: Limit::Unlimited });
+    assert_eq!(links[0].queue, QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }));
     // 100 Mbit/s x 2 x 45.01 ms = 9 002 000 bits.
-    assert_eq!(links[1].queue, Queue::DropTail { limit: Limit::Bytes(1_125_250) });
+    assert_eq!(
+        links[1].queue,
+        QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(1_125_250) })
+    );
     assert_eq!(links[1].delay, Duration::from_nanos(10_000));
     assert_eq!(links[1].loss, Some(Loss { probability: 1e-3, forward: true, reverse: true }));
 }
@@ -114,7 +130,7 @@ fn red() {
         typical_transmission,
         ..RedConfig::default()
     };
-    assert_eq!(bottleneck(&text).queue, Queue::Red { limit, red: Box::new(defaults) });
+    assert_eq!(bottleneck(&text).queue, QdiscConfig::Red(RedQueueConfig { limit, red: defaults }));
     let all = "\"red\", min_threshold = \"7.5 packets\", max_threshold = \"30 packets\", \
                max_probability = 0.02, weight = 0.01, gentle = false, ecn = true";
     let written = RedConfig {
@@ -127,7 +143,7 @@ fn red() {
         typical_transmission,
         ..RedConfig::default()
     };
-    let written = Queue::Red { limit, red: Box::new(written) };
+    let written = QdiscConfig::Red(RedQueueConfig { limit, red: written });
     assert_eq!(bottleneck(&with("\"droptail\"", all)).queue, written);
 }
 
@@ -306,11 +322,8 @@ fn limits_in_packets_of_a_time_or_a_bdp() {
     let limit = |queue: &str| {
         let text = with("kind = \"droptail\", limit = \"42 packets\"", queue);
         match bottleneck(&text).queue {
-            Queue::Discipline(config) => match *config {
-                QdiscConfig::FqCodel(config) => config.codel.limit_packets,
-                QdiscConfig::Pie(config) => config.limit_packets,
-                other => panic!("{other:?}"),
-            },
+            QdiscConfig::FqCodel(config) => config.codel.limit_packets,
+            QdiscConfig::Pie(config) => config.limit_packets,
             other => panic!("{other:?}"),
         }
     };

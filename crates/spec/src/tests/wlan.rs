@@ -1,11 +1,12 @@
 //! WLAN cells as they are written.
 
 use fairway_net::wlan::{Phy, Preamble, Slot};
+use fairway_net::{DropTailConfig, QdiscConfig};
 use fairway_units::{Duration, Rate};
 
 use super::{assert_refused, experiment};
 use crate::wlan::host;
-use crate::{Limit, Queue, Shape, Wlan};
+use crate::{Limit, Shape, Wlan};
 
 /// A WLAN with two flows, and with more lines in its topology.
 fn text(topology: &str) -> String {
@@ -93,7 +94,7 @@ fn stations_and_queues_differ_where_that_is_written() {
     let [_, slow, fast] = wlan.cell.stations[..] else { panic!("three stations") };
     assert_eq!((slow.frame_error_rate, slow.control_error_rate), (0.25, 0.125));
     assert_eq!((fast.frame_error_rate, fast.control_error_rate), (0.0, 0.0));
-    let limit = |packets| Queue::DropTail { limit: Limit::Packets(packets) };
+    let limit = |packets| QdiscConfig::DropTail(DropTailConfig { limit: Limit::Packets(packets) });
     assert_eq!((wlan.station_queue, wlan.access_point_queue), (limit(20), limit(100)));
     // Without an own one the access point has the queue of all, and that is Linux's.
     let common = self::wlan("standard = \"802.11b\"\nqueue = { limit = \"20 packets\" }");
