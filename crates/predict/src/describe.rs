@@ -2,11 +2,11 @@
 
 use fairway_net::impairment::{Chance, LossConfig, Unit};
 use fairway_net::{DelayFrom, Limit, QdiscConfig, RateConfig, RedConfig, WireConfig};
-use fairway_spec::{Experiment, Shape, Wlan};
+use fairway_spec::{Experiment, LinkDirection, Shape, Wlan};
 
 use crate::case::{Bottleneck, Case, Discipline, Group, Load, QueueLimit, Stream};
 use crate::flows;
-use crate::network::{LinkDirection, Network, Route};
+use crate::network::{Network, Route};
 use crate::refusal::{Refusal, Refusals};
 
 /// What models need of an experiment.
@@ -19,7 +19,7 @@ pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
             return Err(Refusals::of(refused).err().unwrap_or(Refusals(Vec::new())));
         }
     };
-    refused.extend(network.all.iter().filter_map(refused_link));
+    refused.extend((0..network.all.len()).filter_map(|link| refused_link(&network, link)));
     Refusals::of(refused)?;
     let (streams, loads) = flows::read(experiment, &network);
     let groups = match &experiment.topology.shape {
@@ -40,26 +40,24 @@ fn cell(wlan: &Wlan, flows: Vec<Stream>, datagrams: Vec<Load>) -> Group {
 }
 
 /// What a link does that no model knows.
-fn refused_link(direction: &LinkDirection) -> Option<Refusal> {
+fn refused_link(network: &Network, index: usize) -> Option<Refusal> {
+    let (direction, path) = (&network.all[index], network.path(index));
     let extras = direction.link.direction(direction.forward).extras.as_deref()?;
     let changes = !matches!(extras.rate, RateConfig::Constant(_));
     if changes || !extras.schedule.changes.is_empty() {
-        return Some(Refusal::new(
-            &direction.path,
-            "no model knows a link whose rate or delay changes",
-        ));
+        return Some(Refusal::new(path, "no model knows a link whose rate or delay changes"));
     }
     let wire = wire_of(direction)?;
     let key = match wire {
         WireConfig { loss: Some(LossConfig::Ns3(_)), .. } => {
             return Some(Refusal::new(
-                format!("{}.loss.replay", direction.path),
+                format!("{path}.loss.replay"),
                 "models know the probability of a loss and replay no random numbers; remove it",
             ));
         }
         WireConfig { loss: Some(loss), .. } if !matches!(loss, LossConfig::Bernoulli(_)) => {
             return Some(Refusal::new(
-                format!("{}.loss", direction.path),
+                format!("{path}.loss"),
                 "models know losses of packets each by itself alone",
             ));
         }
@@ -68,16 +66,16 @@ fn refused_link(direction: &LinkDirection) -> Option<Refusal> {
         WireConfig { duplication, .. } if *duplication > 0.0 => "duplication",
         _ => return None,
     };
-    Some(Refusal::new(format!("{}.{key}", direction.path), format!("no model knows {key}")))
+    Some(Refusal::new(format!("{path}.{key}"), format!("no model knows {key}")))
 }
 
-/// What the wire of a way does, where it does more than to lose packets each by itself.
+/// What the wire of a link direction does, where it does more than to lose packets each by itself.
 fn wire_of<'a>(direction: &LinkDirection<'a>) -> Option<&'a WireConfig> {
     let extras = direction.link.direction(direction.forward).extras.as_deref()?;
     Some(&extras.wires[usize::from(!direction.forward)])
 }
 
-/// Probability that a way loses a packet of so many bytes on the link.
+/// Probability that a link direction loses a packet of so many bytes on the link.
 pub(crate) fn loss_of(direction: &LinkDirection, bytes: f64) -> f64 {
     let Some(wire) = wire_of(direction) else {
         return direction.link.loss_of(direction.forward).map_or(0.0, |loss| loss.probability);
@@ -140,7 +138,7 @@ fn group(
     limits.dedup();
     let mut groups: Vec<Group> = Vec::with_capacity(limits.len());
     for direction in &limits {
-        let bottleneck = bottleneck(&network.all[*direction]);
+        let bottleneck = bottleneck(network, *direction);
         groups.push(Group { bottleneck, flows: Vec::new(), datagrams: Vec::new() });
     }
     let place = |of: usize| limits.binary_search(&chosen[of]).unwrap_or(0);
@@ -171,13 +169,13 @@ fn refuse_several_bottlenecks(
     }
     let mut refused = Vec::new();
     for (direction, others) in others.iter().enumerate() {
-        // Nobody wants anything of a way that is nobody's bottleneck.
+        // Nobody wants anything of a direction that is nobody's bottleneck.
         let own = wanted[direction].min(rate(direction));
         let load: f64 = others.iter().map(|other| wanted[*other].min(rate(*other))).sum();
         if !others.is_empty() && own + load > rate(direction) * (1.0 + 1e-9) {
             let what =
                 "flows may be limited here and elsewhere too, and models know one bottleneck";
-            refused.push(Refusal::new(&network.all[direction].path, what));
+            refused.push(Refusal::new(network.path(direction), what));
         }
     }
     Refusals::of(refused)
@@ -208,7 +206,7 @@ fn refuse_full_returns(
     let mut refused = Vec::new();
     for (direction, acknowledged) in acknowledged.iter().enumerate().filter(|(_, bps)| **bps > 0.0)
     {
-        let path = &network.all[direction].path;
+        let path = network.path(direction);
         if wanted[direction] > 0.0 {
             let what = "data of some flows and acknowledgements of others share this link, which no \
                         model knows";
@@ -221,12 +219,13 @@ fn refuse_full_returns(
     Refusals::of(refused)
 }
 
-fn bottleneck(direction: &LinkDirection) -> Bottleneck {
+fn bottleneck(network: &Network, index: usize) -> Bottleneck {
+    let (direction, path) = (&network.all[index], network.path(index));
     let link = direction.link.direction(direction.forward);
     let (discipline, queue_limit) = discipline(&link.queue);
     let path = match direction.link.reverse {
-        Some(_) if !direction.forward => format!("{}.reverse", direction.path),
-        _ => direction.path.clone(),
+        Some(_) if !direction.forward => format!("{path}.reverse"),
+        _ => path,
     };
     Bottleneck {
         id: direction.id.clone(),

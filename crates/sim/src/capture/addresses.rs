@@ -5,8 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use fairway_net::wlan::NodeId;
 
-use crate::network::Node;
-use fairway_spec::{Experiment, Shape};
+use fairway_spec::{Experiment, Node, Shape};
 
 /// Hosts in the last two bytes of an address: 1 to 250 in the last, 0 to 249 before it.
 const IN_LAST: u32 = 250;

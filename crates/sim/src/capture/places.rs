@@ -7,9 +7,9 @@ use fairway_net::wlan::NodeId;
 use fairway_units::Rate;
 
 use super::addresses::{Ends, address};
-use crate::network::{Network, Node};
+use crate::network::Network;
 use fairway_spec::{
-    AT, CaptureSettings, Experiment, ExperimentError, ExperimentErrors, PlaceKind, Shape,
+    AT, CaptureSettings, Experiment, ExperimentError, ExperimentErrors, Node, PlaceKind, Shape,
 };
 
 /// What a frame's headers need at most, rounded up: what captures of headers alone say they keep.

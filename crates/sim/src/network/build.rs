@@ -13,34 +13,31 @@ use fairway_units::{Duration, Rate};
 
 use super::exits::{Exit, exits, express_links};
 use super::lookahead::NetworkView;
-use super::node::Node;
 use super::{Device, Network};
 use crate::delivery_queues::DeliveryQueues;
 use crate::event::AHEAD;
 use crate::packet_handle::PacketHandle;
 use crate::path_table::PathTable;
-use fairway_spec::{
-    Access, Experiment, Extras, Graph, GraphLink, Link as LinkSpec, Multipath, Router, Shape, Step,
-};
-
-/// What the name of a link has behind it where packets go towards the sources.
-pub(super) const REVERSE: &str = "/reverse";
+use fairway_spec::{Experiment, Extras, Graph, Link as LinkSpec, LinkDirection, Node, Shape};
 
 impl Network {
     /// The network of an experiment, idle.
     pub(crate) fn new(experiment: &Experiment) -> Self {
         let measure = experiment.measure;
+        let links = fairway_spec::Network::of(experiment);
         let builder = Builder {
             experiment,
             window: Window { from: measure.from, to: measure.to },
-            specs: Vec::new(),
+            specs: specs(&links.directions, experiment.seed),
         };
-        match &experiment.topology.shape {
-            Shape::Dumbbell { bottleneck, access } => builder.dumbbell(bottleneck, access.as_ref()),
-            Shape::Chain { links } => builder.chain(links),
-            Shape::Graph(graph) => builder.graph(graph),
-            Shape::Wlan(wlan) => builder.wlan(wlan),
-        }
+        let routes = Routes::of(links.routes, experiment.flows.len());
+        let reported = match &experiment.topology.shape {
+            Shape::Dumbbell { .. } => vec![0, 1],
+            Shape::Chain { links } => slowest_first(links),
+            Shape::Graph(graph) => builder.used_links(graph, &routes),
+            Shape::Wlan(wlan) => return builder.wlan(wlan),
+        };
+        builder.finish(routes, reported)
     }
 }
 
@@ -74,7 +71,21 @@ enum What<'a> {
     Node(NodeId),
 }
 
-impl Spec<'_> {
+impl<'a> Spec<'a> {
+    /// Nothing is lost on it and nothing reported.
+    fn plain(what: What<'a>, name: String, ends: [Node; 2], forward: bool) -> Self {
+        Spec {
+            what,
+            name,
+            ends,
+            forward,
+            loss_probability: 0.0,
+            watched: false,
+            is_awaited: false,
+            draws: None,
+        }
+    }
+
     /// Whether it is a port or a node: whether more than its arrivals decides when a packet leaves.
     fn is_port(&self) -> bool {
         match self.what {
@@ -177,48 +188,35 @@ struct Framing {
     timing: Timing,
 }
 
-/// A connection, whose packets go there and back, or a datagram flow, whose packets go there.
-#[derive(Clone, Copy)]
-pub(super) struct Traveller {
-    pub(super) hosts: [usize; 2],
-    reversed: bool,
-    pub(super) returns: bool,
-}
-
-/// All connections, and then all datagram flows: the order of the paths.
-pub(super) fn travellers(experiment: &Experiment) -> Vec<Traveller> {
-    let connections = experiment.flows.iter().map(|flow| Traveller {
-        hosts: flow.hosts,
-        reversed: flow.reversed,
-        returns: true,
-    });
-    let datagrams = experiment.datagrams.iter().map(|flow| Traveller {
-        hosts: flow.hosts,
-        reversed: flow.reversed,
-        returns: false,
-    });
-    connections.chain(datagrams).collect()
-}
-
-/// The routes of every way, and what results say of each traveller's.
+/// The routes of every path, and what results say of each flow's.
 #[derive(Default)]
 pub(super) struct Routes {
     /// All routes, path by path.
     routes: Vec<Vec<u32>>,
     /// How many belong to each path.
     counts: Vec<u32>,
-    /// For each traveller, the route to its sink, where it had a choice.
-    chosen: Vec<Option<String>>,
+    /// For each flow, the route to its sink, where it had a choice.
+    pub(super) chosen: Vec<Option<String>>,
 }
 
 impl Routes {
-    /// Adds a traveller between left and right, given the links to the right and those to the left.
-    pub(super) fn add(&mut self, traveller: Traveller, right: Vec<u32>, left: Vec<u32>) {
-        let paths = if traveller.reversed { [left, right] } else { [right, left] };
-        let count = if traveller.returns { 2 } else { 1 };
-        self.routes.extend(paths.into_iter().take(count));
-        self.counts.extend(std::iter::repeat_n(1, count));
-        self.chosen.push(None);
+    /// Those of connections, which also lead back, and of datagram flows behind them.
+    fn of(flows: Vec<fairway_spec::Routes>, connections: usize) -> Self {
+        let mut all = Routes::default();
+        for (index, flow) in flows.into_iter().enumerate() {
+            all.add_path(flow.there);
+            if index < connections {
+                all.add_path(flow.back);
+            }
+            all.chosen.push(flow.chosen);
+        }
+        all
+    }
+
+    /// Adds a path with its routes.
+    pub(super) fn add_path(&mut self, routes: Vec<Vec<u32>>) {
+        self.counts.push(routes.len() as u32);
+        self.routes.extend(routes);
     }
 
     /// The routes of each path.
@@ -232,184 +230,53 @@ impl Routes {
     }
 }
 
-impl<'a> Builder<'a> {
-    fn dumbbell(mut self, bottleneck: &'a LinkSpec, access: Option<&'a Access>) -> Network {
-        let sides = [Node::Left, Node::Right];
-        let shared = self.both_ways(bottleneck, &bottleneck.id, sides, true);
-        let travellers = travellers(self.experiment);
-        // Links of the hosts on the left and on the right.
-        let mut hosts = [Vec::new(), Vec::new()];
-        if let Some(Access { link, sides }) = access {
-            let last = |side: usize| travellers.iter().map(|one| one.hosts[side]).max();
-            let counts = [0, 1].map(|side| last(side).map_or(0, |last| last + 1));
-            for host in 0..counts[0].max(counts[1]) {
-                let (source, sink) = (Node::Source(host as u32), Node::Sink(host as u32));
-                for (side, ends) in [[source, Node::Left], [Node::Right, sink]].iter().enumerate() {
-                    if sides[side] && host < counts[side] {
-                        let name = format!("{}/{}", link.id, [source, sink][side]);
-                        hosts[side].push(self.both_ways(link, &name, *ends, false));
-                    }
-                }
+/// Both directions of the slowest link of a chain, and then those of the others.
+fn slowest_first(links: &[LinkSpec]) -> Vec<u32> {
+    let slowest = (0..links.len()).min_by_key(|i| links[*i].rate).unwrap_or(0);
+    let others = (0..links.len()).filter(|i| *i != slowest);
+    let order = [slowest].into_iter().chain(others);
+    order.flat_map(|i| [2 * i as u32, 2 * i as u32 + 1]).collect()
+}
+
+/// The link directions as devices are made of them.
+fn specs<'a>(directions: &[LinkDirection<'a>], seed: u64) -> Vec<Spec<'a>> {
+    let pair = |pair: &[LinkDirection<'a>]| {
+        let draws = pair[0].link.replayed_loss().map(|loss| loss.draws(seed));
+        [0, 1].map(|way| {
+            let LinkDirection { id, link, forward, ends, is_access } = &pair[way];
+            Spec {
+                loss_probability: link.loss_of(*forward).map_or(0.0, |loss| loss.probability),
+                watched: !is_access,
+                draws: draws.clone(),
+                ..Spec::plain(What::Link(link.direction(*forward)), id.clone(), *ends, *forward)
             }
-        }
-        let mut routes = Routes::default();
-        for traveller in travellers {
-            let own = |side: usize| hosts[side].get(traveller.hosts[side]);
-            let links = own(0).into_iter().chain([&shared]).chain(own(1));
-            let right = links.clone().map(|link| link[0]).collect();
-            let left = links.rev().map(|link| link[1]).collect();
-            routes.add(traveller, right, left);
-        }
-        self.finish(routes, shared.to_vec())
-    }
+        })
+    };
+    directions.chunks(2).flat_map(pair).collect()
+}
 
-    fn chain(mut self, links: &'a [LinkSpec]) -> Network {
-        let sides = [Node::Left, Node::Right];
-        let pairs: Vec<[u32; 2]> =
-            links.iter().map(|link| self.both_ways(link, &link.id, sides, true)).collect();
-        let right: Vec<u32> = pairs.iter().map(|p| p[0]).collect();
-        let left: Vec<u32> = pairs.iter().rev().map(|p| p[1]).collect();
-        let mut routes = Routes::default();
-        for traveller in travellers(self.experiment) {
-            routes.add(traveller, right.clone(), left.clone());
-        }
-        let slowest = (0..links.len()).min_by_key(|i| links[*i].rate).unwrap_or(0);
-        let mut reported = pairs[slowest].to_vec();
-        reported
-            .extend(pairs.iter().enumerate().filter(|(i, _)| *i != slowest).flat_map(|(_, p)| p));
-        self.finish(routes, reported)
-    }
-
-    fn graph(mut self, graph: &'a Graph) -> Network {
-        let add = |l: &'a GraphLink| {
-            let ends = [l.from, l.to].map(|node| Node::Named(node as u32));
-            self.both_ways(&l.link, &l.link.id, ends, true)
-        };
-        let pairs: Vec<[u32; 2]> = graph.links.iter().map(add).collect();
-        let routes = self.routes(graph, &pairs);
+impl<'a> Builder<'a> {
+    /// The links that are used, the slowest that any data cross first.
+    fn used_links(&self, graph: &Graph, routes: &Routes) -> Vec<u32> {
         let mut used = vec![false; self.specs.len()];
         for link in routes.routes.iter().flatten() {
             used[*link as usize] = true;
         }
-        // The slowest link that any data cross comes first.
         let connections = 2 * self.experiment.flows.len();
         let is_data = |path: &usize| *path >= connections || path.is_multiple_of(2);
         let of_data = routes.paths().enumerate().filter(|(path, _)| is_data(path));
         let of_data = of_data.flat_map(|(_, routes)| routes.iter().flatten());
-        let rate = |link: &u32| match self.specs[*link as usize].what {
-            What::Link(link) => link.rate,
-            What::Host | What::Node(_) => Rate::UNLIMITED,
-        };
+        let rate = |link: &u32| self.specs[*link as usize].rate();
         let slowest = of_data.min_by_key(|link| (rate(link), **link)).copied();
-        let others = pairs.iter().flatten().copied();
-        let others = others.filter(|link| used[*link as usize] && Some(*link) != slowest);
-        let reported = slowest.into_iter().chain(others).collect();
-        self.finish(routes, reported)
-    }
-
-    /// The paths of all travellers through a graph.
-    fn routes(&mut self, graph: &'a Graph, pairs: &[[u32; 2]]) -> Routes {
-        let mut router = Router::new(graph);
-        let mut turns: BTreeMap<[usize; 2], usize> = BTreeMap::new();
-        let mut routes = Routes::default();
-        for (index, traveller) in travellers(self.experiment).into_iter().enumerate() {
-            let turn = turns.entry(traveller.hosts).or_default();
-            let mut stream = Stream::new(self.experiment.seed, &format!("flow/{index}/route"));
-            let [from, to] = traveller.hosts.map(|node| Node::Named(node as u32));
-            let (source, sink) = (Node::Source(index as u32), Node::Sink(index as u32));
-            let access = graph.access.as_ref().map(|link| {
-                [(source, [source, from]), (sink, [to, sink])].map(|(host, ends)| {
-                    self.both_ways(link, &format!("{}/{host}", link.id), ends, false)
-                })
-            });
-            for forward in [true, false].into_iter().take(if traveller.returns { 2 } else { 1 }) {
-                let [from, to] = traveller.hosts;
-                let (from, to) = if forward { (from, to) } else { (to, from) };
-                let all = router.routes(from, to);
-                let picked = match graph.multipath {
-                    Multipath::Hash => vec![stream.below(all.len() as u64) as usize],
-                    Multipath::InTurn => vec![*turn % all.len()],
-                    Multipath::Packet => (0..all.len()).collect(),
-                };
-                if forward {
-                    routes.chosen.push((all.len() > 1).then(|| name(graph, &all, &picked)));
-                }
-                for route in &picked {
-                    let links = all[*route].iter();
-                    let mut links: Vec<u32> =
-                        links.map(|step| pairs[step.link][usize::from(!step.forward)]).collect();
-                    if let Some([source, sink]) = access {
-                        let (first, last) =
-                            if forward { (source[0], sink[0]) } else { (sink[1], source[1]) };
-                        links.insert(0, first);
-                        links.push(last);
-                    }
-                    routes.routes.push(links);
-                }
-                routes.counts.push(picked.len() as u32);
-            }
-            *turn += 1;
-        }
-        routes
-    }
-
-    /// Adds both directions of a link: towards the sinks and back.
-    pub(super) fn both_ways(
-        &mut self,
-        spec: &'a LinkSpec,
-        name: &str,
-        ends: [Node; 2],
-        watched: bool,
-    ) -> [u32; 2] {
-        let seed = self.experiment.seed;
-        let draws = spec.replayed_loss().map(|loss| loss.draws(seed));
-        let back = [ends[1], ends[0]];
-        let directions = [(name.to_owned(), ends, true), (format!("{name}{REVERSE}"), back, false)];
-        directions.map(|(name, ends, forward)| {
-            self.one_way(spec, name, ends, forward, watched, draws.clone())
-        })
-    }
-
-    fn one_way(
-        &mut self,
-        spec: &'a LinkSpec,
-        name: String,
-        ends: [Node; 2],
-        forward: bool,
-        watched: bool,
-        draws: Option<SharedDraws>,
-    ) -> u32 {
-        let loss_probability = spec.loss_of(forward).map_or(0.0, |loss| loss.probability);
-        let what = What::Link(spec.direction(forward));
-        let is_awaited = false;
-        self.specs.push(Spec {
-            what,
-            name,
-            ends,
-            forward,
-            loss_probability,
-            watched,
-            is_awaited,
-            draws,
-        });
-        (self.specs.len() - 1) as u32
+        let shared = 0..2 * graph.links.len() as u32;
+        let others = shared.filter(|link| used[*link as usize] && Some(*link) != slowest);
+        slowest.into_iter().chain(others).collect()
     }
 
     /// Adds a node of a cell.
     pub(super) fn node(&mut self, node: NodeId, name: String) -> u32 {
-        let what = What::Node(node);
-        let (forward, loss_probability, watched) = (true, 0.0, true);
-        let (ends, is_awaited) = ([Node::Air(node); 2], false);
-        self.specs.push(Spec {
-            what,
-            name,
-            ends,
-            forward,
-            loss_probability,
-            watched,
-            is_awaited,
-            draws: None,
-        });
+        let spec = Spec::plain(What::Node(node), name, [Node::Air(node); 2], true);
+        self.specs.push(Spec { watched: true, ..spec });
         (self.specs.len() - 1) as u32
     }
 
@@ -499,34 +366,12 @@ impl Builder<'_> {
             let first = route[0];
             if self.specs[first as usize].is_port() {
                 let host = *in_front.entry(first).or_insert_with(|| {
-                    self.specs.push(Spec {
-                        what: What::Host,
-                        name: format!("{}/host", self.specs[first as usize].name),
-                        ends: [Node::Inside; 2],
-                        forward: true,
-                        loss_probability: 0.0,
-                        watched: false,
-                        is_awaited: false,
-                        draws: None,
-                    });
+                    let name = format!("{}/host", self.specs[first as usize].name);
+                    self.specs.push(Spec::plain(What::Host, name, [Node::Inside; 2], true));
                     (self.specs.len() - 1) as u32
                 });
                 route.insert(0, host);
             }
         }
-    }
-}
-
-/// The links of a route that not all have, or of how many routes one is taken after the other.
-fn name(graph: &Graph, all: &[Vec<Step>], picked: &[usize]) -> String {
-    match picked {
-        [one] => {
-            // What all have in common tells nothing.
-            let own = |step: &&Step| !all.iter().all(|route| route.contains(step));
-            let links = all[*one].iter().filter(own);
-            let links = links.map(|step| graph.links[step.link].link.id.as_str());
-            links.collect::<Vec<_>>().join(" > ")
-        }
-        _ => format!("{} routes in turn", picked.len()),
     }
 }

@@ -4,7 +4,6 @@ mod build;
 mod cell;
 mod exits;
 mod lookahead;
-mod node;
 mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
@@ -20,10 +19,9 @@ use crate::packet_handle::PacketHandle;
 use crate::path_table::PathTable;
 use cell::Medium;
 use exits::Exit;
-use fairway_spec::{Experiment, HEADERS, TIMESTAMP_OPTION};
+use fairway_spec::{Experiment, HEADERS, Node, REVERSE, TIMESTAMP_OPTION};
 
 pub(crate) use lookahead::Lookahead;
-pub(crate) use node::Node;
 
 /// All link directions of a network and the paths through them.
 pub(crate) struct Network {
@@ -197,7 +195,7 @@ impl Network {
     pub(crate) fn directions(&self) -> impl Iterator<Item = (&str, [Node; 2], Rate)> {
         let links = self.names.iter().zip(&self.ends).zip(&self.paths);
         links.map(|((name, ends), (rate, _))| {
-            (name.strip_suffix(build::REVERSE).unwrap_or(name), *ends, *rate)
+            (name.strip_suffix(REVERSE).unwrap_or(name), *ends, *rate)
         })
     }
 

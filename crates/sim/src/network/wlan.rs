@@ -4,9 +4,8 @@ use fairway_net::wlan::{Cell, NodeId};
 use fairway_units::random::Stream;
 
 use super::Network;
-use super::build::{Builder, Routes, travellers};
+use super::build::{Builder, Routes};
 use super::cell::Medium;
-use super::node::Node;
 use fairway_spec::Wlan;
 
 /// Name of the access point in results; a station's is that of its host.
@@ -15,8 +14,8 @@ const ACCESS_POINT: &str = "ap";
 impl<'a> Builder<'a> {
     /// The server's wire, the access point and the stations, in this order.
     pub(super) fn wlan(mut self, wlan: &'a Wlan) -> Network {
-        let ends = [Node::Server, Node::Air(NodeId::AccessPoint)];
-        let server = self.both_ways(&wlan.server, &wlan.server.id, ends, true);
+        // The wire is there already, in both directions.
+        let server = [0, 1];
         let access_point = self.node(NodeId::AccessPoint, ACCESS_POINT.to_owned());
         let count = wlan.cell.stations.len() as u64;
         let stations: Vec<u32> = (0..count as u32)
@@ -24,15 +23,18 @@ impl<'a> Builder<'a> {
             .collect();
         let mut used = vec![false; stations.len()];
         let (mut routes, mut receivers) = (Routes::default(), Vec::new());
-        for traveller in travellers(self.experiment) {
-            let [there, back] = traveller.hosts.map(|host| host.checked_sub(1));
+        let connections = self.experiment.flows.iter().map(|flow| (flow.hosts, true));
+        let datagrams = self.experiment.datagrams.iter().map(|flow| (flow.hosts, false));
+        for (hosts, returns) in connections.chain(datagrams) {
+            let [there, back] = hosts.map(|host| host.checked_sub(1));
             let path = |from: Option<usize>, to: Option<usize>| {
                 let first = from.map_or(server[0], |station| stations[station]);
                 vec![first, if to.is_some() { access_point } else { server[1] }]
             };
-            routes.add(traveller, path(there, back), path(back, there));
+            routes.chosen.push(None);
             let ends = [(there, back), (back, there)];
-            for (from, to) in ends.into_iter().take(if traveller.returns { 2 } else { 1 }) {
+            for (from, to) in ends.into_iter().take(if returns { 2 } else { 1 }) {
+                routes.add_path(vec![path(from, to)]);
                 receivers.push(to.map_or(0, |station| station as u32));
                 from.into_iter().for_each(|station| used[station] = true);
             }

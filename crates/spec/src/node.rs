@@ -6,7 +6,7 @@ use fairway_net::wlan::NodeId;
 
 /// A host or a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Node {
+pub enum Node {
     /// What is left of a delivery queue of links.
     Left,
     /// What is right of it.
