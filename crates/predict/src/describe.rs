@@ -7,7 +7,7 @@ use fairway_spec::{Experiment, LinkDirection, Shape, Wlan};
 use crate::case::{Bottleneck, Case, Discipline, Group, Load, QueueLimit, Stream};
 use crate::flows;
 use crate::network::{Network, Route};
-use crate::refusal::{Refusal, Refusals};
+use crate::refusal::{Refusal, Refusals, refuse};
 
 /// What models need of an experiment.
 pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
@@ -16,11 +16,11 @@ pub(crate) fn describe(experiment: &Experiment) -> Result<Case, Refusals> {
         Ok(network) => network,
         Err(refusal) => {
             refused.push(refusal);
-            return Err(Refusals::of(refused).err().unwrap_or(Refusals(Vec::new())));
+            return Err(refuse(refused).err().unwrap_or_default());
         }
     };
     refused.extend((0..network.all.len()).filter_map(|link| refused_link(&network, link)));
-    Refusals::of(refused)?;
+    refuse(refused)?;
     let (streams, loads) = flows::read(experiment, &network);
     let groups = match &experiment.topology.shape {
         Shape::Wlan(wlan) => vec![cell(wlan, streams, loads)],
@@ -178,7 +178,7 @@ fn refuse_several_bottlenecks(
             refused.push(Refusal::new(network.path(direction), what));
         }
     }
-    Refusals::of(refused)
+    refuse(refused)
 }
 
 /// Refuses links on which acknowledgements would wait.
@@ -216,7 +216,7 @@ fn refuse_full_returns(
             refused.push(Refusal::new(path, what));
         }
     }
-    Refusals::of(refused)
+    refuse(refused)
 }
 
 fn bottleneck(network: &Network, index: usize) -> Bottleneck {

@@ -16,15 +16,14 @@ mod refusal;
 mod tests;
 
 pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
-pub use refusal::{Refusal, Refusals};
 
-use fairway_spec::{Experiment, Shape};
+use fairway_spec::{Experiment, ExperimentErrors, Shape};
 
 /// What models say of an experiment.
 ///
 /// # Errors
-/// [`Refusals`] with everything of it that no model covers.
-pub fn predict(experiment: &Experiment) -> Result<Prediction, Refusals> {
+/// [`ExperimentErrors`] with everything of it that no model covers.
+pub fn predict(experiment: &Experiment) -> Result<Prediction, ExperimentErrors> {
     let case = describe::describe(experiment)?;
     if let Shape::Wlan(wlan) = &experiment.topology.shape {
         let answers = models::cell::answer(experiment, wlan, &case)?;

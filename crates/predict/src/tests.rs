@@ -1,11 +1,11 @@
 //! Experiments and what models say of them, worked by hand.
 
-use fairway_spec::{Experiment, from_document, plan};
+use fairway_spec::{Experiment, ExperimentErrors, from_document, plan};
 
 use proptest::prelude::*;
 use proptest::sample;
 
-use super::{Prediction, Refusals, predict};
+use super::{Prediction, predict};
 
 /// A dumbbell: one kind of flow, 8 Mbit/s, 1000-byte packets with headers, 50 ms there and back but for
 /// transmissions.
@@ -25,7 +25,7 @@ fn experiment(text: &str) -> Experiment {
     from_document(&plan.points[0].document).unwrap()
 }
 
-fn answer(text: &str) -> Result<Prediction, Refusals> {
+fn answer(text: &str) -> Result<Prediction, ExperimentErrors> {
     predict(&experiment(text))
 }
 
@@ -270,8 +270,8 @@ fn what_no_model_covers_is_refused_by_name() {
     ];
     for (text, path) in cases {
         let refused = answer(&text).expect_err(&text);
-        assert!(refused.0.iter().any(|refusal| refusal.path == path), "{path}: {refused}");
-        assert!(refused.0.iter().all(|refusal| !refusal.what.is_empty()));
+        assert!(refused.errors.iter().any(|refusal| refusal.path == path), "{path}: {refused}");
+        assert!(refused.errors.iter().all(|refusal| !refusal.what.is_empty()));
     }
 }
 
@@ -280,8 +280,10 @@ fn check(experiment: &Experiment) {
     let found = match predict(experiment) {
         Ok(found) => found,
         Err(refused) => {
-            assert!(!refused.0.is_empty());
-            assert!(refused.0.iter().all(|one| !one.path.is_empty() && !one.what.is_empty()));
+            assert!(!refused.errors.is_empty());
+            assert!(
+                refused.errors.iter().all(|one| !one.path.is_empty() && !one.message.is_empty())
+            );
             return;
         }
     };

@@ -13,8 +13,21 @@ pub struct ExperimentError {
     pub message: String,
 }
 
+impl ExperimentError {
+    /// `message` about what stands at `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        ExperimentError { path: path.into(), message: message.into() }
+    }
+}
+
+impl From<ExperimentError> for ExperimentErrors {
+    fn from(error: ExperimentError) -> Self {
+        ExperimentErrors { source: None, errors: vec![error] }
+    }
+}
+
 /// Everything that is wrong with an experiment, in the order of its keys.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ExperimentErrors {
     /// The file, if the experiment came from one.
     pub source: Option<String>,
@@ -38,10 +51,7 @@ impl ExperimentErrors {
 }
 
 fn unlisted(count: usize) -> ExperimentError {
-    ExperimentError {
-        path: "experiment".to_owned(),
-        message: format!("{count} further errors are not listed"),
-    }
+    ExperimentError::new("experiment", format!("{count} further errors are not listed"))
 }
 
 impl std::error::Error for ExperimentErrors {}
@@ -77,7 +87,7 @@ impl Report {
     pub(super) fn refuse(&self, path: impl Into<String>, message: impl Into<String>) {
         let mut errors = self.errors.borrow_mut();
         if errors.len() < LISTED {
-            errors.push(ExperimentError { path: path.into(), message: message.into() });
+            errors.push(ExperimentError::new(path, message));
         } else {
             *self.unlisted.borrow_mut() += 1;
         }
@@ -108,10 +118,10 @@ impl Report {
         match value {
             Some(value) if errors.is_empty() => Ok(value),
             // A missing value has always been reported; this keeps the promise if one was not.
-            _ if errors.is_empty() => Err(vec![ExperimentError {
-                path: "experiment".to_owned(),
-                message: "not understood; compare it with the examples".to_owned(),
-            }]),
+            _ if errors.is_empty() => {
+                let message = "not understood; compare it with the examples";
+                Err(vec![ExperimentError::new("experiment", message)])
+            }
             _ => Err(errors),
         }
     }

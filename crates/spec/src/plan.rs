@@ -76,15 +76,13 @@ pub fn plan_document(
     catalogue: &Catalogue,
 ) -> Result<Plan, ExperimentErrors> {
     for (path, value) in changes {
-        let refused = |error| ExperimentErrors { source: None, errors: vec![error] };
-        set::set(&mut document, path, value.clone()).map_err(refused)?;
+        set::set(&mut document, path, value.clone())?;
     }
     set::in_order_of_toml(&mut document);
     let length = document.to_string().len();
     let Value::Object(document) = document else {
         let message = format!("expected a table, got {}", show(&document));
-        let error = ExperimentError { path: "experiment".to_owned(), message };
-        return Err(of_source(source, vec![error]));
+        return Err(of_source(source, vec![ExperimentError::new("experiment", message)]));
     };
     refuse_length(length).map_err(|errors| of_source(source, errors))?;
     read(document, length, source, catalogue)
@@ -186,7 +184,7 @@ fn refuse_length(length: usize) -> Result<(), Vec<ExperimentError>> {
         "the file has {length} bytes, more than an experiment file may have, {MAX_FILE}; \
          give the path of an experiment file, or split it"
     );
-    Err(vec![ExperimentError { path: "experiment".to_owned(), message }])
+    Err(vec![ExperimentError::new("experiment", message)])
 }
 
 /// The file as a JSON table.
@@ -203,9 +201,8 @@ fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
             }
             said => said.replace('\n', ", "),
         };
-        let (path, message) =
-            (format!("line {line}, column {column}"), format!("not TOML: {message}"));
-        vec![ExperimentError { path, message }]
+        let path = format!("line {line}, column {column}");
+        vec![ExperimentError::new(path, format!("not TOML: {message}"))]
     })?;
     let report = Report::default();
     let map = to_json_table(table, "", &report);

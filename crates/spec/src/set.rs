@@ -42,12 +42,11 @@ pub(crate) fn set(document: &mut Value, path: &str, value: Value) -> Result<(), 
     Ok(())
 }
 
-fn error(path: impl Into<String>, message: impl Into<String>) -> ExperimentError {
-    ExperimentError { path: path.into(), message: message.into() }
-}
-
 fn nothing(path: &str) -> ExperimentError {
-    error(path, "leads to no key; name a key of a table, or an entry of a list by its index")
+    ExperimentError::new(
+        path,
+        "leads to no key; name a key of a table, or an entry of a list by its index",
+    )
 }
 
 /// The parts of a path. If one is quoted, the path is read as a dotted key of TOML.
@@ -55,8 +54,12 @@ fn parts(path: &str) -> Result<Vec<String>, ExperimentError> {
     if !path.contains(['"', '\'']) {
         return Ok(path.split('.').map(str::to_owned).collect());
     }
-    let stray =
-        || error(path, "not a path; quotes stand around a whole part, as in 'sweep.\"flow.0.cc\"'");
+    let stray = || {
+        ExperimentError::new(
+            path,
+            "not a path; quotes stand around a whole part, as in 'sweep.\"flow.0.cc\"'",
+        )
+    };
     let table: toml::Table = format!("{path} = 0").parse().map_err(|_| stray())?;
     let mut here = toml::Value::Table(table);
     let mut parts = Vec::new();
@@ -101,9 +104,13 @@ fn child<'a>(
         Value::Object(table) => Ok(table.entry(part).or_insert_with(|| Value::Object(Map::new()))),
         Value::Array(entries) => match place(entries, part) {
             Some(place) => Ok(&mut entries[place]),
-            None => Err(error(format!("{path}.{part}"), no_entry(entries, part, path))),
+            None => {
+                Err(ExperimentError::new(format!("{path}.{part}"), no_entry(entries, part, path)))
+            }
         },
-        _ => Err(error(path, "is not a table or a list, so nothing in it can be set")),
+        _ => {
+            Err(ExperimentError::new(path, "is not a table or a list, so nothing in it can be set"))
+        }
     }
 }
 

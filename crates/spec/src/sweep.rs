@@ -351,11 +351,8 @@ impl Path {
                 Step::Index(index) => here.get_mut(*index),
             };
             here = next.ok_or_else(|| {
-                vec![ExperimentError {
-                    path: self.at.clone(),
-                    message: "the path goes through a value that is not a table; make it one"
-                        .to_owned(),
-                }]
+                let message = "the path goes through a value that is not a table; make it one";
+                vec![ExperimentError::new(&self.at, message)]
             })?;
         }
         *here = value;

@@ -22,7 +22,7 @@ impl Refusals {
 
     /// Refuses what stands at a path.
     pub(super) fn refuse(&mut self, path: impl Into<String>, message: impl Into<String>) {
-        self.errors.push(ExperimentError { path: path.into(), message: message.into() });
+        self.errors.push(ExperimentError::new(path, message));
     }
 
     /// Refuses a key of a flow that `[stack]` may have set for it.
@@ -39,7 +39,7 @@ impl Refusals {
     pub(super) fn refuse_datagrams(&mut self, flow: &DatagramFlow, key: &str, message: String) {
         let path = flow.path(key);
         if self.errors.iter().all(|known| known.path != path) {
-            self.errors.push(ExperimentError { path, message });
+            self.errors.push(ExperimentError::new(path, message));
         }
     }
 
@@ -52,14 +52,13 @@ impl Refusals {
                 || matches!(key, "read_rate" | "read_interval")
                 || matches!(key, "connections" | "bytes" | "app_rate" | "linux_socket");
             if flows.len() == self.flows.len() && !is_of_flows {
-                let path = format!("stack.{key}");
-                self.errors.push(ExperimentError { path, message });
+                self.errors.push(ExperimentError::new(format!("stack.{key}"), message));
                 continue;
             }
             let mut paths: Vec<_> =
                 flows.iter().map(|flow| format!("{}{key}", self.flows[*flow])).collect();
             paths.dedup();
-            let error = |path| ExperimentError { path, message: message.clone() };
+            let error = |path| ExperimentError::new(path, message.clone());
             self.errors.extend(paths.into_iter().map(error));
         }
         ExperimentErrors::unless_none(self.errors)

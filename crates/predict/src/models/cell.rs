@@ -9,7 +9,7 @@ use fairway_units::Duration;
 use super::{Answer, FlowAnswer, LinkAnswer, outside};
 use crate::case::{Case, Discipline, Group, Stream};
 use crate::prediction::Basis;
-use crate::refusal::{Refusal, Refusals};
+use crate::refusal::{Refusal, Refusals, refuse};
 
 const NAME: &str = "WLAN cell";
 const SOURCE: &str =
@@ -33,7 +33,7 @@ pub(crate) fn answer(
     if !experiment.datagrams.is_empty() {
         refused.push(Refusal::new("flow", "no model knows datagrams in a WLAN cell"));
     }
-    Refusals::of(refused)?;
+    refuse(refused)?;
     let cell = cell(experiment, wlan, group, &stations);
     let found = match cell.predict() {
         Ok(found) => found,

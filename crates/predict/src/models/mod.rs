@@ -19,7 +19,7 @@ mod streams;
 
 use crate::case::{Case, Group};
 use crate::prediction::Basis;
-use crate::refusal::{Refusal, Refusals};
+use crate::refusal::{Refusal, Refusals, refuse};
 
 /// What a model says of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +71,7 @@ pub(crate) fn answer(case: &Case) -> Result<Vec<Answer>, Refusals> {
             Err(refusal) => refused.push(refusal),
         }
     }
-    Refusals::of(refused)?;
+    refuse(refused)?;
     Ok(answers)
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fairway_cc::Catalogue;
 use fairway_linux::layout;
-use fairway_predict::{Refusals, predict};
-use fairway_spec::{Experiment, ExperimentError, ExperimentErrors};
+use fairway_predict::predict;
+use fairway_spec::{Experiment, ExperimentErrors};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) fn beside(experiment: &Experiment) -> String {
 }
 
 /// The refusals as errors, each with the backends that do answer.
-fn with_others(experiment: &Experiment, refusals: Refusals) -> ExperimentErrors {
+fn with_others(experiment: &Experiment, mut refusals: ExperimentErrors) -> ExperimentErrors {
     let linux = layout(experiment).is_ok();
     let remedy = match (experiment.check_for_simulator().is_ok(), linux) {
         (true, true) => "; --backend sim and --backend linux answer it",
@@ -51,11 +51,10 @@ fn with_others(experiment: &Experiment, refusals: Refusals) -> ExperimentErrors 
         (false, true) => "; --backend linux answers it",
         (false, false) => "",
     };
-    let error = |refusal: fairway_predict::Refusal| ExperimentError {
-        path: refusal.path,
-        message: refusal.what + remedy,
-    };
-    ExperimentErrors { source: None, errors: refusals.0.into_iter().map(error).collect() }
+    for refusal in &mut refusals.errors {
+        refusal.message += remedy;
+    }
+    refusals
 }
 
 fn text(value: Value) -> String {
