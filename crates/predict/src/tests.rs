@@ -271,7 +271,7 @@ fn what_no_model_covers_is_refused_by_name() {
     for (text, path) in cases {
         let refused = answer(&text).expect_err(&text);
         assert!(refused.errors.iter().any(|refusal| refusal.path == path), "{path}: {refused}");
-        assert!(refused.errors.iter().all(|refusal| !refusal.what.is_empty()));
+        assert!(refused.errors.iter().all(|refusal| !refusal.message.is_empty()));
     }
 }
 
