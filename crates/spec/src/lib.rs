@@ -240,7 +240,7 @@ pub struct Link {
     pub delay: Duration,
     /// The queue in front of it, one in each direction. Limits in time or in bandwidth-delay products
     /// have been turned into bytes.
-    pub queue: QdiscConfig,
+    pub queue: Box<QdiscConfig>,
     /// Random loss on it, if nothing else happens there.
     pub loss: Option<Loss>,
     /// What else does, losses included.

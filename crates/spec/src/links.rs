@@ -80,7 +80,7 @@ impl<'a> LinkText<'a> {
             id: self.id.clone(),
             rate: beyond.rate,
             delay: beyond.delay,
-            queue,
+            queue: Box::new(queue),
             loss: beyond.loss,
             extras: beyond.extras.clone(),
             reverse,

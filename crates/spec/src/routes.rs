@@ -124,7 +124,7 @@ mod tests {
                 id: format!("{from}-{to}"),
                 rate: Rate::from_bps(1),
                 delay: Duration::ZERO,
-                queue: QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }),
+                queue: Box::new(QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited })),
                 loss: None,
                 extras: None,
                 reverse: None,

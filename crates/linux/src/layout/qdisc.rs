@@ -85,7 +85,7 @@ pub(super) fn disciplines(
     refuse_delay(link.delay, path, refusals);
     refuse_extras(link, path, refusals);
     let wire = Wire { rate: link.rate, overhead, frame: u64::from(mtu) + u64::from(overhead) };
-    let (queue, shaped) = match &link.queue {
+    let (queue, shaped) = match &*link.queue {
         // Nothing waits in front of a link that takes no time.
         _ if link.rate == Rate::UNLIMITED => (pfifo(), false),
         QdiscConfig::DropTail(DropTailConfig { limit }) => match limit {

@@ -22,7 +22,7 @@ fn link(id: &str, mbps: u64, delay: Duration, limit: Limit) -> Link {
         id: id.to_owned(),
         rate: Rate::from_bps(mbps * 1_000_000),
         delay,
-        queue: QdiscConfig::DropTail(DropTailConfig { limit }),
+        queue: Box::new(QdiscConfig::DropTail(DropTailConfig { limit })),
         loss: None,
         reverse: None,
         extras: None,

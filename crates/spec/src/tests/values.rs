@@ -20,7 +20,7 @@ fn bottleneck(text: &str) -> Link {
 }
 
 fn limit(text: &str) -> Limit {
-    match bottleneck(&with("\"42 packets\"", text)).queue {
+    match *bottleneck(&with("\"42 packets\"", text)).queue {
         QdiscConfig::DropTail(DropTailConfig { limit })
         | QdiscConfig::Red(RedQueueConfig { limit, .. }) => limit,
         other => panic!("{other:?}"),
@@ -46,19 +46,22 @@ fn the_bdp_is_of_the_slowest_link_and_the_longest_path() {
     let text = with("[measure]", access).replace("42 packets", "1 bdp");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
     assert_eq!(
-        bottleneck.queue,
+        *bottleneck.queue,
         QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(112_500) })
     );
     assert_eq!(
-        access.unwrap().link.queue,
+        *access.unwrap().link.queue,
         QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited })
     );
     // With the access links slowest, at 8 Mbit/s: 720 000 bits, and the default queue is theirs.
     let text = text.replace("1 Gbit/s", "8 Mbit/s").replace(", limit = \"1 bdp\"", "");
     let Shape::Dumbbell { bottleneck, access } = experiment(&text).topology.shape else { panic!() };
-    assert_eq!(bottleneck.queue, QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }));
     assert_eq!(
-        access.unwrap().link.queue,
+        *bottleneck.queue,
+        QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited })
+    );
+    assert_eq!(
+        *access.unwrap().link.queue,
         QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(90_000) })
     );
     // On one side alone: 2 x (25 + 10) ms = 70 ms; 8 Mbit/s x 70 ms = 560 000 bits.
@@ -68,7 +71,7 @@ fn the_bdp_is_of_the_slowest_link_and_the_longest_path() {
         let access = access.unwrap();
         assert_eq!(access.sides, sides);
         assert_eq!(
-            access.link.queue,
+            *access.link.queue,
             QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(70_000) })
         );
     }
@@ -92,10 +95,10 @@ fn chains() {
     "#;
     let Shape::Chain { links } = experiment(text).topology.shape else { panic!("a chain") };
     assert_eq!(links[0].id, "link#0");
-    assert_eq!(links[0].queue, QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }));
+    assert_eq!(*links[0].queue, QdiscConfig::DropTail(DropTailConfig { limit: Limit::Unlimited }));
     // 100 Mbit/s x 2 x 45.01 ms = 9 002 000 bits.
     assert_eq!(
-        links[1].queue,
+        *links[1].queue,
         QdiscConfig::DropTail(DropTailConfig { limit: Limit::Bytes(1_125_250) })
     );
     assert_eq!(links[1].delay, Duration::from_nanos(10_000));
@@ -130,7 +133,7 @@ fn red() {
         typical_transmission,
         ..RedConfig::default()
     };
-    assert_eq!(bottleneck(&text).queue, QdiscConfig::Red(RedQueueConfig { limit, red: defaults }));
+    assert_eq!(*bottleneck(&text).queue, QdiscConfig::Red(RedQueueConfig { limit, red: defaults }));
     let all = "\"red\", min_threshold = \"7.5 packets\", max_threshold = \"30 packets\", \
                max_probability = 0.02, weight = 0.01, gentle = false, ecn = true";
     let written = RedConfig {
@@ -144,7 +147,7 @@ fn red() {
         ..RedConfig::default()
     };
     let written = QdiscConfig::Red(RedQueueConfig { limit, red: written });
-    assert_eq!(bottleneck(&with("\"droptail\"", all)).queue, written);
+    assert_eq!(*bottleneck(&with("\"droptail\"", all)).queue, written);
 }
 
 #[test]
@@ -321,7 +324,7 @@ fn a_title_comes_from_the_file() {
 fn limits_in_packets_of_a_time_or_a_bdp() {
     let limit = |queue: &str| {
         let text = with("kind = \"droptail\", limit = \"42 packets\"", queue);
-        match bottleneck(&text).queue {
+        match *bottleneck(&text).queue {
             QdiscConfig::FqCodel(config) => config.codel.limit_packets,
             QdiscConfig::Pie(config) => config.limit_packets,
             other => panic!("{other:?}"),
