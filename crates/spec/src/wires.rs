@@ -16,8 +16,10 @@ use super::reader::{Counts, Name, Table, Times};
 const REPLAY_SEED: u64 = 1;
 const REPLAY_STREAM: u64 = 50;
 
+type ReadLoss = fn(&Table) -> Option<LossConfig>;
+
 /// All loss models, in the order of the documentation.
-static LOSS_KINDS: &[KindOf<fn(&Table) -> Option<LossConfig>>] = &[
+static LOSS_KINDS: &[KindOf<ReadLoss>] = &[
     KindOf {
         name: "bernoulli",
         keys: "probability unit replay seed run stream",

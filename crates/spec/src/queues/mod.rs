@@ -20,8 +20,10 @@ pub(super) use keys::QUEUE;
 pub(super) use limits::DEFAULT_LIMIT;
 pub use limits::Path;
 
+type ReadQueue = fn(&Table, &Sizing) -> Option<QdiscConfig>;
+
 /// All disciplines, in the order of the documentation.
-static DISCIPLINES: &[KindOf<fn(&Table, &Sizing) -> Option<QdiscConfig>>] = &[
+static DISCIPLINES: &[KindOf<ReadQueue>] = &[
     KindOf { name: "droptail", keys: "", read: read_drop_tail },
     KindOf { name: "drophead", keys: "", read: scheduling::read_drop_head },
     KindOf {
