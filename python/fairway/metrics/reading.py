@@ -85,7 +85,7 @@ def check_names(names: Iterable[str]) -> None:
             continue
         hint = _hint(kind, _KINDS, f".{rest}") if rest else _hint(name, known)
         raise InputError(
-            f'metric {name}: there is none; {hint}docs/metrics.md has all; those of one '
+            f"metric {name}: there is none; {hint}docs/metrics.md has all; those of one "
             'flow or link are written as "flow.0.mean_srtt_s", "link.bottleneck.p99_sojourn_s"'
         )
 
