@@ -81,10 +81,12 @@ fn what_is_wrong_is_said_at_the_flow() {
     );
     for (cc, catalogue) in [("lab:my.Reno", Catalogue::default()), ("rino", lab())] {
         let message = refused(cc, &catalogue);
-        assert!(message.starts_with(&format!(
-            "flow.0.cc: \"{cc}\" congestion control is not in this version of Fairway; "
-        )));
-        assert!(message.contains(if cc == "rino" { "did you mean \"reno\"?" } else { "it has" }));
+        assert!(message.starts_with(&format!("flow.0.cc: unknown congestion control \"{cc}\"; ")));
+        assert!(message.contains(if cc == "rino" {
+            "did you mean \"reno\"?"
+        } else {
+            "choose from"
+        }));
     }
 }
 

@@ -199,6 +199,11 @@ fn parse(text: &str) -> Result<Map<String, Value>, Vec<ExperimentError>> {
                 "the number is too large; TOML has whole numbers up to 9223372036854775807"
                     .to_owned()
             }
+            "duplicate key"
+                if text[..offset].ends_with("[") && text[offset..].starts_with("flow]") =>
+            {
+                "duplicate key; write [[flow]] above each of several flows".to_owned()
+            }
             said => said.replace('\n', ", "),
         };
         let path = format!("line {line}, column {column}");

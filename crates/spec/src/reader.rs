@@ -142,9 +142,16 @@ impl<'a> Table<'a> {
     /// The table at a key, if it is written and one.
     pub(super) fn table(&self, name: &str) -> Option<Table<'a>> {
         let value = self.map.get(name)?;
-        let (Kind::Table(section) | Kind::Distribution(section)) = self.key(name).kind else {
+        let key = self.key(name);
+        let (Kind::Table(section) | Kind::Distribution(section)) = key.kind else {
             unreachable!("{name} is not a table in its section")
         };
+        if !value.is_object()
+            && let Some(example) = inline_table(key.example)
+        {
+            let message = format!("expected a table, got {}; write it like {example}", show(value));
+            return self.wrong(name, message);
+        }
         Table::open(self.path(name), value, section, self.report)
     }
 
@@ -302,8 +309,8 @@ impl Readable for Name {
         };
         names.iter().find(|name| **name == text).map(|name| Name(name)).ok_or_else(|| {
             let hint = did_you_mean(text, names.iter().copied());
-            let hint = if hint.is_empty() { format!("; it has {listed}") } else { hint };
-            format!("{} {thing} is not in this version of Fairway{hint}", show(value))
+            let hint = if hint.is_empty() { format!("; choose from {listed}") } else { hint };
+            format!("unknown {thing} {}{hint}", show(value))
         })
     }
 }
@@ -709,6 +716,12 @@ fn beginning(text: &str, most: usize) -> String {
         short.push('…');
     }
     short
+}
+
+/// A key's example as TOML on one line, if it is a table.
+fn inline_table(example: &str) -> Option<String> {
+    let example: toml::Value = serde_json::from_str(example).ok()?;
+    example.is_table().then(|| example.to_string())
 }
 
 /// A value as an error shows it.

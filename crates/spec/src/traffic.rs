@@ -456,9 +456,8 @@ fn read_cc(table: &Table, stack: &Stack, catalogue: &Catalogue) -> Option<Select
 fn refuse_cc(table: &Table, error: &CcError) {
     match error {
         CcError::UnknownName { name, known } => {
-            let message =
-                format!("\"{name}\" congestion control is not in this version of Fairway");
-            table.refuse("cc", format!("{message}; it has {known}"));
+            let message = format!("unknown congestion control \"{name}\"; choose from {known}");
+            table.refuse("cc", message);
         }
         CcError::UnknownVariant { name, variant, known } => {
             table.refuse("cc_variant", format!("{name} has no \"{variant}\"; it has {known}"));

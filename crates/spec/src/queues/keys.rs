@@ -45,7 +45,7 @@ static KIND: &[Key] = keys! {
 };
 
 static INNER_KIND: &[Key] = keys! {
-    "kind": Kind::Choice { thing: "queue discipline inside another one", names: nested::inner_names },
+    "kind": Kind::Choice { thing: "inner queue discipline", names: nested::inner_names },
         Absent::Default(r#""droptail""#), r#""codel""# =>
         "Any but strict priority.";
 };
