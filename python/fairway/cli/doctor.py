@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import platform
 import shutil
 from dataclasses import asdict, dataclass, replace
@@ -230,6 +229,8 @@ def _core() -> Check:
 
 
 def _library(name: str) -> Check:
+    import importlib.metadata  # brings csv, email and socket, which every command would load
+
     try:
         importlib.import_module(_LIBRARIES[name])
         return Check(name, "ok", importlib.metadata.version(name))
