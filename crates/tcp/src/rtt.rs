@@ -136,6 +136,7 @@ impl RttEstimator {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
+    #[inline]
     fn sample_as_rfc(&mut self, rtt: Duration) {
         let r = rtt.as_nanos();
         match self.srtt() {

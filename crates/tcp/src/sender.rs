@@ -395,6 +395,7 @@ impl Sender {
         u64::from(self.stack.options.mss)
     }
 
+    #[inline]
     fn flow(&self, pipe: u64, now: Time) -> Flow {
         Flow {
             now,

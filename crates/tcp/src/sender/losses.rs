@@ -47,7 +47,7 @@ impl Detector {
 
 impl Sender {
     /// Mark lost segments. Returns how long to wait for segments that may be reordered.
-    #[inline(never)]
+    #[inline]
     pub(super) fn find_losses(&mut self, ack: &mut Arrival<'_>, leaving: bool) -> Option<Duration> {
         match self.detector {
             Detector::Rack => return self.find_losses_by_time(leaving, ack.now, &mut ack.summary),

@@ -13,24 +13,26 @@ impl Sender {
     #[inline]
     pub(super) fn undo_if_spurious(&mut self, ack: &Arrival<'_>, at_end: bool) -> bool {
         self.holds_retransmissions = false;
-        (self.phase != Phase::Open || self.undo.is_possible()) && self.try_undo(ack, at_end)
+        (self.phase != Phase::Open || self.undo.is_possible())
+            && (self.phase == Phase::Loss || self.stack.losses.undo || ack.info.ece)
+            && self.try_undo(ack, at_end)
     }
 
     #[cold]
     #[inline(never)]
     fn try_undo(&mut self, ack: &Arrival<'_>, at_end: bool) -> bool {
-        let flow = &self.flow(ack.prior_pipe, ack.now);
         if ack.info.ece {
             self.undo.reduction_stands();
         }
+        let flow = |s: &Self| s.flow(ack.prior_pipe, ack.now);
         match self.phase {
-            Phase::Loss => self.undo_timeout(ack, at_end, flow),
+            Phase::Loss => self.undo_timeout(ack, at_end, &flow(self)),
             _ if !self.stack.losses.undo => false,
-            Phase::Recovery => self.undo_recovery(ack, at_end, flow),
+            Phase::Recovery => self.undo_recovery(ack, at_end, &flow(self)),
             Phase::Open | Phase::Disorder => {
                 let undone = self.undo.all_were_duplicates();
                 if undone {
-                    self.take_back(false, flow);
+                    self.take_back(false, &flow(self));
                 }
                 undone
             }

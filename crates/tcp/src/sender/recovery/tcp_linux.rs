@@ -31,6 +31,7 @@ impl From<&Stack> for TcpLinux {
 }
 
 impl RecoveryPolicy for TcpLinux {
+    #[inline]
     fn window(&self, s: &Sender) -> u64 {
         s.cwnd().max(self.conserved * s.mss())
     }
