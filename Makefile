@@ -66,7 +66,7 @@ test-python: $(BUILT)
 crashes: $(TOOLS)
 	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash
 
-# The inner loop, in under two minutes: it builds no core, so Python tests use the one of the last build.
+# The inner loop: it builds no core, so Python tests use the one of the last build.
 check: $(TOOLS)
 	$(BIN)/python tools/check.py $(BASE)
 

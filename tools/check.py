@@ -17,6 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = ROOT / ".venv" / "bin"
 SUBJECT = re.compile(r"(?=.{1,72}$)[a-z0-9_+-]+: [a-z]")
+#: Folders whose declarations the documentation shows, and the tests that hold it to them.
+DECLARING = [ROOT / name for name in ("crates/schema", "crates/spec", "crates/tcp", "docs")]
+OF_DOCUMENTATION = [
+    ROOT / "tests" / "python" / f"test_{name}.py" for name in ("results_page", "reference", "docs")
+]
 #: Needs a nightly compiler; `make fuzz` builds it.
 FUZZ = ROOT / "fuzz"
 #: Its tests are the Python ones: a Rust test of it would need Python's development files.
@@ -51,13 +56,15 @@ def crates(changed: list[Path]) -> list[Path]:
 
 
 def python_tests(changed: list[Path]) -> list[Path]:
-    """Changed test files, and those of changed modules."""
+    """Changed test files, those of changed modules, and the documentation's."""
     tests = {path: path.read_text() for path in (ROOT / "tests" / "python").glob("test_*.py")}
     found = tests.keys() & set(changed)
     package = ROOT / "python" / "fairway"
     for path in changed:
         if path.suffix == ".py" and package in path.parents:
             found |= tests_of(path.relative_to(package).with_suffix("").parts, tests)
+        if any(folder in path.parents for folder in DECLARING):
+            found |= set(OF_DOCUMENTATION)
     return sorted(found)
 
 

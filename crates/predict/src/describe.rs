@@ -64,7 +64,10 @@ fn refused_link(network: &Network, index: usize) -> Option<Refusal> {
         WireConfig { jitter: Some(_), .. } => "jitter",
         WireConfig { reordering: Some(_), .. } => "reordering",
         WireConfig { duplication, .. } if *duplication > 0.0 => "duplication",
-        _ => return None,
+        // The losses left, and corruption, are probabilities that models know.
+        WireConfig { loss: _, corruption: _, duplication: _, reordering: None, jitter: None } => {
+            return None;
+        }
     };
     Some(Refusal::new(format!("{path}.{key}"), format!("no model knows {key}")))
 }

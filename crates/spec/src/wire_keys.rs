@@ -63,7 +63,7 @@ pub(super) static REVERSE_WIRE: &[Key] = wire_keys!(
 /// How a link changes.
 pub(super) static LINK_OVER_TIME: &[Key] = keys! {
     "change": Kind::List(&CHANGE), Explained, r#"[{"at": "10 s", "rate": "5 Mbit/s"}]"# =>
-        "Changes of rate and delay at given times, in their order: steps, ramps, outages, handovers.";
+        "Changes of rate and delay at given times, in their order: steps, ramps, interruptions (packets wait), handovers.";
     "change_period": Kind::Duration, Explained, r#""60 s""# =>
         "Period after which the changes start again, from the link's first rate and delay; without it, never.";
     "change_keeps_order": Kind::Switch, Default("true"), "false" =>

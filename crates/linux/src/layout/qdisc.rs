@@ -126,21 +126,26 @@ pub(super) fn disciplines(
 /// Refuses what netem does otherwise, or not at all.
 fn refuse_extras(link: &Link, path: &str, refusals: &mut Refusals) {
     let Some(extras) = &link.extras else { return };
-    let wires = &extras.wires;
-    let any = |has: fn(&WireConfig) -> bool| wires.iter().any(has);
-    let written = [
-        ("loss", any(|wire| wire.loss.is_some())),
-        ("corruption", any(|wire| wire.corruption.is_some())),
-        ("duplication", any(|wire| wire.duplication > 0.0)),
-        ("reordering", any(|wire| wire.reordering.is_some())),
-        ("jitter", any(|wire| wire.jitter.is_some())),
+    let impairments = |wire: &WireConfig| {
+        let WireConfig { loss, corruption, duplication, reordering, jitter } = wire;
+        [
+            ("loss", loss.is_some()),
+            ("corruption", corruption.is_some()),
+            ("duplication", *duplication > 0.0),
+            ("reordering", reordering.is_some()),
+            ("jitter", jitter.is_some()),
+        ]
+    };
+    let [forward, reverse] = extras.wires.each_ref().map(impairments);
+    let of_wires = forward.into_iter().zip(reverse).map(|((key, a), (_, b))| (key, a || b));
+    let of_link = [
         ("change", !extras.schedule.changes.is_empty()),
         ("on_off", matches!(extras.rate, RateConfig::OnOff(_))),
         ("state", matches!(extras.rate, RateConfig::Markov(_))),
         ("trace", matches!(extras.rate, RateConfig::Trace(_))),
     ];
-    for (key, _) in written.iter().filter(|(_, written)| *written) {
-        let message = match *key {
+    for (key, _) in of_wires.chain(of_link).filter(|(_, written)| *written) {
+        let message = match key {
             "loss" if link.replayed_loss().is_some() => {
                 "a kernel draws random numbers of its own and replays none of ns-3's; remove \
                  replay, or use --backend sim"

@@ -226,10 +226,8 @@ fn unknown_names_are_refused_with_the_known_ones() {
     );
     assert_refused(
         &with("queue =", "loss = { kind = \"gilbert\", p = 1 }\nqueue ="),
-        &format!(
-            "topology.bottleneck.loss.kind: unknown loss \"gilbert\"; choose from \"bernoulli\", \
-             \"gilbert-elliott\", \"four-state\", \"bursty\", \"list\", \"periodic\", \"burst\""
-        ),
+        "topology.bottleneck.loss.kind: unknown loss \"gilbert\"; choose from \"bernoulli\", \
+         \"gilbert-elliott\", \"four-state\", \"bursty\", \"list\", \"periodic\", \"burst\"",
     );
     let typo = refusal(&with("\"reno\"", "\"rno\""));
     assert_eq!(typo, ["flow.main.cc: unknown congestion control \"rno\"; did you mean \"reno\"?"]);

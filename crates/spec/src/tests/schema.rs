@@ -93,6 +93,7 @@ fn the_kinds_of_a_key_are_those_that_take_it() {
         },
         _ => unreachable!(),
     };
+    let mut without_default = Vec::new();
     for name in ["queue", "loss"] {
         let section = section(name);
         let Some(Kind::Choice { names, .. }) = section.key("kind").map(|key| &key.kind) else {
@@ -108,9 +109,23 @@ fn the_kinds_of_a_key_are_those_that_take_it() {
                     refused.is_some_and(|text| text.contains(&format!("{path}: belongs to kind")));
                 let is_own = kinds.is_empty() || kinds.contains(&kind);
                 assert_eq!(foreign, !is_own, "{path} with {kind}");
+                if let Absent::Of(defaults) = key.absent
+                    && is_own
+                    && !defaults.iter().any(|(kinds, _)| kinds.contains(&kind))
+                {
+                    without_default.push((key.name, kind));
+                }
             }
         }
     }
+    // Three times min_threshold; as CAKE chooses by the rate, twice; the weight.
+    let explained = [
+        ("max_threshold", "red"),
+        ("target", "cobalt"),
+        ("interval", "cobalt"),
+        ("allowed_burst", "red"),
+    ];
+    assert_eq!(without_default, explained);
 }
 
 #[test]
