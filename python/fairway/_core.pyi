@@ -575,13 +575,13 @@ def measured(text: str) -> tuple[float, str, str, float] | None:
 def ratio(text: str) -> float | None:
     """A ratio as people write it, "0.01" or "1 %"; None if the text is none."""
 
-def model_streams(question: str) -> str:
+def model_streams(document: str) -> str:
     """The parallelism threshold of a path, and what to expect of fewer and more streams.
 
     Question and answer are JSON. Raises ValueError for what makes no sense.
     """
 
-def model_queue(question: str) -> str:
+def model_queue(document: str) -> str:
     """Sizes, lengths and delays of queues, by models. Question and answer are JSON.
 
     Raises ValueError for what makes no sense.
@@ -635,13 +635,13 @@ def loss_causes() -> list[str]:
 def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
 
-def model_saturation(question: str) -> str:
+def model_saturation(document: str) -> str:
     """What WLAN stations send that always have data. Question and answer are JSON.
 
     Raises ValueError for what makes no sense.
     """
 
-def model_wlan(question: str) -> str:
+def model_wlan(document: str) -> str:
     """What flows with windows get through an access point. Question and answer are JSON.
 
     Raises ValueError for what makes no sense.
