@@ -348,7 +348,7 @@ def test_given_names_are_checked():
         with pytest.raises(InputError, match=says):
             fairway.run(SMALL, algorithms={name: maker})
     # Without the class, the name is nothing.
-    with pytest.raises(fairway.ExperimentError, match='"mine" congestion control is not in this'):
+    with pytest.raises(fairway.ExperimentError, match='unknown congestion control "mine"'):
         fairway.run(ONE)
 
 

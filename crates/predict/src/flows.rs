@@ -46,7 +46,7 @@ pub(crate) fn refusals(experiment: &Experiment) -> Vec<Refusal> {
     for flow in &experiment.flows {
         // Of a request and its answer, the kind has been refused already.
         if flow.both_ways && flow.application.is_none() {
-            refuse(Refusal::new(flow.path("both_ways"), "models know data one direction alone"));
+            refuse(Refusal::new(flow.path("both_ways"), "models know data in one direction only"));
         }
         if let Some(reading) = flow.reading {
             let what = "no model knows an application that reads slowly";
