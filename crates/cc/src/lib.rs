@@ -302,10 +302,11 @@ pub trait CongestionControl: Send {
         self.on_ack(ack, &flow);
     }
 
-    /// Congestion was detected: once per episode, before any retransmission. The acknowledgement that
-    /// detects it comes first, to [`CongestionControl::on_ack`] in the phase before; `flow.lost` counts
-    /// the new losses already. A tail loss that its probe has repaired is a loss of nothing marked
-    /// (RFC 8985 section 7.4.2). Before [`CongestionControl::on_rto`] all that timed out is marked.
+    /// Congestion was detected: once per episode, before any retransmission. If an acknowledgement
+    /// detected it, [`CongestionControl::on_ack`] had that one first, in the phase before. `flow.lost`
+    /// counts the new losses already. A tail loss that its probe repaired (RFC 8985 section 7) marks
+    /// nothing lost and is reported before `on_ack`. Before [`CongestionControl::on_rto`] everything
+    /// that timed out is marked.
     fn on_congestion(&mut self, signal: Signal, flow: &Flow);
 
     /// The episode ended; `cwnd` is the stack's window at its end, in bytes.
