@@ -49,10 +49,13 @@ def column(values: Sequence[float | None], digits: int = 4) -> list[str]:
     sizes = [abs(value) for value in known if value]
     if not sizes or all(float(value).is_integer() for value in known):
         return [number(value) for value in values]
-    if max(sizes) < 1e-4:
-        shown = (value if value in known else None for value in values)
-        return [f"{value:.{digits - 1}e}" if value else number(value) for value in shown]
-    large = min(size for size in sizes if size >= max(sizes) / 10)
+    largest = max(sizes)
+    if largest < 1e-4:
+        return [
+            f"{value:.{digits - 1}e}" if value and math.isfinite(value) else number(value)
+            for value in values
+        ]
+    large = min(size for size in sizes if size >= largest / 10)
     order, least = (math.floor(math.log10(size)) for size in (large, min(sizes)))
     fine = min(1 - least, _FINE) if -least <= _FINE else 0
     places = max(digits - 1 - order, fine, 0)

@@ -44,6 +44,9 @@ COLOURS = {
     "dark": ["#56B4E9", "#E69F00", "#2FBF95", "#E08FBD", "#F0E442", "#F0794B"],
 }
 
+#: Verdicts, and what stands before them.
+MARKS = {"supported": "✓", "refuted": "✗", "depends": "≈", "undecided": "?", "not run": "–"}
+
 #: Rows of a table that are seen at once; one with more is scrolled, searched and sorted.
 LONG = 16
 #: Sections whose names need no fold.
@@ -51,6 +54,9 @@ FEW = 6
 #: Characters of a label that stay on one line.
 PROSE = 60
 
+
+#: What may not stand in text or in an attribute.
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"})
 
 #: What a chart's definition has in it -> what a reader can do with the chart.
 _HINTS = {
@@ -130,6 +136,43 @@ class Table:
     def is_long(self) -> bool:
         """Whether its rows need searching."""
         return len(self.rows) > LONG or bool(self.picks)
+
+    @property
+    def body(self) -> str:
+        """Its rows as HTML: a template takes five times as long, and a sweep has many rows."""
+        return "".join(self._row(number, row) for number, row in enumerate(self.rows))
+
+    def _row(self, number: int, row: Sequence[str]) -> str:
+        attributes = [
+            f' data-tag-{index}="{_escaped("|".join(values[number]))}"'
+            for index, values in enumerate(self.tags.values())
+        ]
+        if self.picks:
+            attributes.append(f' data-pick="{_escaped("|".join(self.picks[number]))}"')
+        start = f'<tr{"".join(attributes)}><th scope="row">{content(row[0])}</th>'
+        return start + "".join(self._cell(*cell) for cell in enumerate(row[1:], 1)) + "</tr>\n"
+
+    def _cell(self, index: int, cell: str) -> str:
+        if self.is_number(index):
+            return f'<td class="n">{content(cell)}</td>'
+        prose = ' class="prose"' if self.is_prose(index, cell) else ""
+        return f"<td{prose}>{content(cell)}</td>"
+
+
+def _escaped(words: str) -> str:
+    return words.translate(_ESCAPES)
+
+
+def content(cell: str) -> str:
+    """Text as HTML: where it leads if it is a `Link`, and a verdict as such."""
+    shown = _escaped(cell)
+    if isinstance(cell, Link):
+        rows = f' data-rows="{_escaped(cell.rows)}"' if cell.rows else ""
+        label = f' aria-label="{_escaped(cell.label)}"' if cell.label else ""
+        return f'<a href="{_escaped(cell.href)}"{rows}{label}>{shown}</a>'
+    if cell in MARKS:
+        return f'<span class="word {cell.replace(" ", "-")}">{shown}</span>'
+    return shown
 
 
 @dataclass(frozen=True)
@@ -227,9 +270,7 @@ def filled(template: str, **values: Any) -> str:
     """A template with its values; all know the version and the colours of groups."""
     from fairway._core import version
 
-    made: str = (
-        _templates().get_template(template).render(version=version(), colours=COLOURS, **values)
-    )
+    made: str = _templates().get_template(template).render(version=version(), **values)
     return made
 
 
@@ -237,13 +278,15 @@ def filled(template: str, **values: Any) -> str:
 def _templates() -> Any:
     import jinja2
 
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.DictLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(colours=COLOURS, content=content, marks=MARKS)
+    return environment
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

@@ -12,7 +12,6 @@ from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.results.report import COMPARING, experiment_section, figure
 from fairway.sweep import repetitions
 from fairway.sweep.axes import headings
-from fairway.sweep.charts import SweepFigures
 from fairway.sweep.tables import COSTS
 
 if TYPE_CHECKING:
@@ -28,11 +27,7 @@ def sweep_report(sweep: SweepData) -> str:
     repeated = repetitions.sentence(sweep.until, sweep.stops) if sweep.until else ""
     tables = [sweep_table(sweep), *mean_tables(sweep)]
     sections = [Section("Runs", repeated, warnings=sweep.warnings, tables=tables)]
-    figures = [
-        Figure(text.capital(columns.charted(name)[0]), SweepFigures(sweep).draw(name, width=FILL))
-        for name in SweepFigures(sweep).names
-    ]
-    if figures:
+    if figures := _figures(sweep) if sweep.axes else []:
         said, caveats = _drawn(sweep)
         sections.append(Section("Metrics", said, warnings=caveats, figures=figures, grid=380))
     if sweep.outcomes:
@@ -40,8 +35,22 @@ def sweep_report(sweep: SweepData) -> str:
     return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
 
 
+def _figures(sweep: SweepData) -> list[Figure]:
+    """A chart of each metric."""
+    # It loads Altair, for a third of a second.
+    from fairway.sweep.charts import SweepFigures
+
+    figures = SweepFigures(sweep)
+    return [
+        Figure(text.capital(columns.charted(name)[0]), figures.draw(name, width=FILL))
+        for name in figures.names
+    ]
+
+
 def _drawn(sweep: SweepData) -> tuple[str, Sequence[str]]:
     """What the charts of a sweep show, and what has to be known of the models in them."""
+    from fairway.sweep.charts import SweepFigures
+
     is_repeated = _is_repeated(sweep)
     if SweepFigures(sweep).is_heat_map:
         return ("Means over repetitions." if is_repeated else ""), ()
