@@ -4,9 +4,9 @@
 
 Two flows over 10 Mbit/s for 0.2 s, N times with other seeds: once with one thread, once with two,
 and with `--dask` on two local workers. Simulation is the processor time of the compiled simulator,
-measured around its call. The rest is the sweep's own: planning, summaries, files, tables and the
-report. As processor time it hardly depends on what else the machine does; by the clock it is the
-time of the whole sweep less simulation shared out among the threads.
+measured before, of as many runs by themselves. The rest is the sweep's own: planning, summaries,
+files, tables and the report. As processor time it hardly depends on what else the machine does; by
+the clock it is the time of the whole sweep less simulation shared out among the threads.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ import json
 import resource
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import fairway
 from fairway import _core
-from fairway.backends import sim
+from fairway.experiment.plan import plan
 from fairway.sweep.result import load_sweep
+
+#: Runs of which simulation is measured, at the most.
+ALONE = 2000
 
 EXPERIMENT = """
 title = "Small runs"
@@ -48,30 +50,20 @@ repetitions = {runs}
 """
 
 
-class Timed:
-    """The compiled module, with a clock around `run`."""
-
-    def __init__(self) -> None:
-        """Start at zero."""
-        self.simulated_s = 0.0
-        self._lock = threading.Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_core, name)
-
-    def run(self, *arguments: Any) -> Any:
-        """As `_core.run`."""
-        started = time.thread_time()
-        data = _core.run(*arguments)
-        with self._lock:
-            self.simulated_s += time.thread_time() - started
-        return data
+def simulation_s(runs: int) -> float:
+    """Processor time of a run in the simulator alone, once it is warm."""
+    points = plan(EXPERIMENT.format(runs=min(runs, ALONE))).points
+    for point in points:
+        _core.run(point.asked)
+    started = time.process_time()
+    for point in points:
+        _core.run(point.asked)
+    return (time.process_time() - started) / len(points)
 
 
 def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> dict[str, Any]:
     """Run the sweep, go on with it; what both took."""
-    timed = Timed()
-    sim._core = timed  # type: ignore[assignment]
+    alone = simulation_s(runs)
     with tempfile.TemporaryDirectory() as place:
         out, text = Path(place) / "sweep", EXPERIMENT.format(runs=runs)
         wall, cpu = time.perf_counter(), time.process_time()
@@ -88,9 +80,9 @@ def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> dict
         "who": "two local Dask workers" if dask else f"{threads} thread{'s' * (threads > 1)}",
         "runs": runs,
         "wall_s": wall,
-        "simulation_ms": timed.simulated_s / runs * 1e3,
-        "beyond_cpu_ms": (cpu - timed.simulated_s) / runs * 1e3,
-        "beyond_wall_ms": (wall - timed.simulated_s / threads) / runs * 1e3,
+        "simulation_ms": alone * 1e3,
+        "beyond_cpu_ms": (cpu / runs - alone) * 1e3,
+        "beyond_wall_ms": (wall / runs - alone / threads) * 1e3,
         "again_s": again,
         "back_s": back,
         "files": files,

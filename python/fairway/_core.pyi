@@ -1,6 +1,6 @@
 """The compiled simulator: validates experiments and runs them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Protocol, TypeAlias, final
 
@@ -22,11 +22,14 @@ __all__ = [
     "Init",
     "LinuxData",
     "Member",
+    "Planned",
+    "Pool",
     "RateSample",
     "RunData",
     "ScriptError",
     "SimulationError",
     "Subflow",
+    "Summaries",
     "Transfer",
     "TransferData",
     "TransferError",
@@ -59,6 +62,7 @@ __all__ = [
     "run",
     "run_script",
     "schema",
+    "spaced",
     "specimen",
     "version",
     "xfer_layout",
@@ -103,7 +107,7 @@ class Control:
 class Experiment:
     """An experiment without a sweep, resolved: what it says of its times, rates and sizes."""
 
-    def __new__(cls, document: Mapping[str, Any] | str) -> Experiment: ...
+    def __new__(cls, document: Planned | Mapping[str, Any] | str) -> Experiment: ...
     @property
     def document(self) -> dict[str, Any]:
         """The same in the keys of an experiment file."""
@@ -150,7 +154,58 @@ class Experiment:
         """Bytes of the transfer that results name so; None without a size, and for copies."""
 
 #: An experiment without a sweep: a handle, its document, or JSON.
-_Document: TypeAlias = Experiment | Mapping[str, Any] | str
+_Document: TypeAlias = Experiment | Planned | Mapping[str, Any] | str
+
+@final
+class Planned:
+    """An experiment as it was planned, whose document becomes Python's when it is read."""
+
+    def __init__(self, document: _Document) -> None: ...
+    @property
+    def document(self) -> dict[str, Any]:
+        """The same in the keys of an experiment file."""
+    def get(self, key: str, default: Any = None) -> Any:
+        """What stands under a key at the top of the document, or else `default`."""
+    def compact(self) -> str:
+        """The document as compact JSON."""
+    def canonical(self) -> str:
+        """The document as compact JSON in ASCII with sorted keys, for digests."""
+
+@final
+class Pool:
+    """Threads that simulate experiments one after the other."""
+
+    def __init__(self, experiments: Sequence[_Document], threads: int) -> None: ...
+    def finished(self, timeout_s: float) -> list[tuple[int, bytes | Exception]]:
+        """What has finished since it was last asked: the place of each run, and its summary.
+
+        Waits so long for many, or for the last ones. A summary is compact JSON; instead of one
+        there may be what `run` would have raised.
+        """
+    def fraction(self) -> float:
+        """Runs done of those that are under way, as a number of runs."""
+    def stop(self) -> None:
+        """Stop all runs, and wait until they have."""
+
+@final
+class Summaries:
+    """Columns of many summaries, each of which is JSON."""
+
+    def __init__(self, summaries: Sequence[bytes]) -> None: ...
+    @property
+    def seeds(self) -> NDArray[Any]:
+        """The seed of each."""
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics of each, without those that the first lacks."""
+    def rows(self, part: str) -> tuple[dict[str, Any], NDArray[Any]]:
+        """Columns of the `flows` or `links` of all, and how many of them each summary has.
+
+        A column is an array of numbers, in which NaN is no value, or else a list.
+        """
+    @property
+    def warnings(self) -> list[list[str]]:
+        """The warnings of those that have any."""
 
 @final
 class RunData:
@@ -158,7 +213,7 @@ class RunData:
 
     @property
     def summary(self) -> str:
-        """Summary over the measuring window, as JSON."""
+        """Summary over the measuring window, with what models say, as compact JSON."""
     @property
     def series(self) -> dict[str, NDArray[Any]]:
         """Columns of the flow time series; `flow` indexes `flow_ids`."""
@@ -183,12 +238,6 @@ class RunData:
     @property
     def loss_link_ids(self) -> list[str]:
         """Names of the link directions at which they happened."""
-    @property
-    def remarks(self) -> list[str]:
-        """What has to be known of its captures, in sentences without a full stop."""
-    @property
-    def model(self) -> str:
-        """What models say of the experiment, or what none covers, as JSON."""
 
 @final
 class AnalysisData:
@@ -247,9 +296,6 @@ class LinuxData:
     @property
     def transfers(self) -> str:
         """Transfers by a program, and what it said, as JSON."""
-    @property
-    def model(self) -> str:
-        """What models say of the experiment, or what none covers, as JSON."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""
@@ -688,6 +734,9 @@ def result_schema() -> str:
 
 def schema() -> str:
     """JSON Schema of experiment files."""
+
+def spaced(compact: bytes) -> str:
+    """Compact JSON as `json.dumps` writes it by default, with a space after commas and colons."""
 
 def specimen(path: str, kind: str | None = None) -> str | None:
     """A small valid experiment, as JSON, that has the key at `path` in a table of `kind`.

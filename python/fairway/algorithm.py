@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from fairway._core import Ack, Flow, Init, Member, RateSample, Subflow
+from fairway._core import Ack, Flow, Init, Member, Planned, RateSample, Subflow
 from fairway.errors import InputError
 
 __all__ = [
@@ -150,14 +150,16 @@ class Algorithms:
         self._sources.setdefault(name, _source(maker))
         return maker
 
-    def used(self, experiment: Mapping[str, Any]) -> dict[str, dict[str, str | None]]:
+    def used(self, experiment: Planned | Mapping[str, Any]) -> dict[str, dict[str, str | None]]:
         """Which classes an experiment (a document without a sweep) names, and their code.
 
         Returns:
             Name -> `class`, its qualified name; `file`, where it stands; and `sha256` of that file,
             or of the class where there is no file. None for what cannot be found out.
         """
-        found = (flow.get("cc") for flow in experiment["flow"])
+        if not self._sources:
+            return {}
+        found = (flow.get("cc") for flow in experiment.get("flow", ()))
         names = {cc for cc in found if cc in self._sources}
         return {name: self._sources[name] for name in sorted(names)}
 

@@ -5,6 +5,7 @@
 //! first that covers the case says, with its name, its source and whether it is inside of its range.
 //! What no model covers is refused by name.
 
+mod beside;
 mod case;
 mod describe;
 mod flows;
@@ -15,6 +16,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+pub use beside::{Beside, Entry, Figures, beside};
 pub use prediction::{Basis, FlowPrediction, LinkPrediction, Prediction};
 
 use fairway_spec::{Experiment, ExperimentErrors, Shape};

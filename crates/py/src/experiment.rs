@@ -6,6 +6,7 @@ use fairway_cc::{Catalogue, CcError, CongestionControl, Foreign, Init, Selection
 use fairway_spec::{
     ExperimentErrors, Plan, Resolved, Until, from_document_with, plan_document, plan_with, resolve,
 };
+use fairway_sweep::{canonical, compact};
 use fairway_units::{Duration, Rate};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -35,6 +36,11 @@ impl Document {
     pub(crate) fn read(&self, catalogue: &Catalogue) -> PyResult<fairway_spec::Experiment> {
         from_document_with(&self.0, catalogue).map_err(experiment_error)
     }
+
+    /// The experiment as it was planned.
+    pub(crate) fn into_value(self) -> Arc<Value> {
+        self.0
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Document {
@@ -43,6 +49,9 @@ impl<'py> FromPyObject<'_, 'py> for Document {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(handle) = object.cast::<Experiment>() {
             return Ok(Document(Arc::clone(&handle.get().document)));
+        }
+        if let Ok(planned) = object.cast::<Planned>() {
+            return Ok(Document(Arc::clone(&planned.get().0)));
         }
         if let Ok(text) = object.extract::<String>() {
             let document = serde_json::from_str(&text).map_err(|error| {
@@ -70,6 +79,46 @@ impl Foreign for AsPlanned {
         // Stands for the algorithm while the experiment is checked; nothing runs it.
         let reno = Selection { name: "reno".to_owned(), variant: None, params: Vec::new() };
         fairway_cc::create(&reno, Variant::Paper, init)
+    }
+}
+
+/// An experiment as it was planned, whose document becomes Python's when it is read.
+#[pyclass(frozen, eq, module = "fairway._core")]
+#[derive(PartialEq)]
+pub(crate) struct Planned(Arc<Value>);
+
+#[pymethods]
+impl Planned {
+    #[new]
+    fn new(document: Document) -> Self {
+        Planned(document.0)
+    }
+
+    /// The same in the keys of an experiment file.
+    #[getter]
+    fn document<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.0)
+    }
+
+    /// What stands under a key at the top of the document, or else `default`.
+    #[pyo3(signature = (key, default = None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.get(key).map_or(Ok(default), |value| to_python(py, value).map(Some))
+    }
+
+    /// The document as compact JSON.
+    fn compact(&self) -> PyResult<String> {
+        compact(&*self.0).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The document as compact JSON in ASCII with sorted keys, for digests.
+    fn canonical(&self) -> PyResult<String> {
+        canonical(&self.0).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 
@@ -211,7 +260,7 @@ fn plan_to_python(py: Python<'_>, plan: Plan) -> PyResult<Bound<'_, PyAny>> {
         let found = PyDict::new(py);
         found.set_item("axes", to_python(py, &Value::Object(Map::from_iter(point.axes)))?)?;
         found.set_item("repetition", point.repetition)?;
-        found.set_item("experiment", to_python(py, &point.document)?)?;
+        found.set_item("experiment", Planned(Arc::new(point.document)))?;
         points.append(found)?;
     }
     let found = PyDict::new(py);

@@ -8,6 +8,7 @@ mod model;
 mod pair;
 mod quantity;
 mod script;
+mod sweep;
 mod views;
 mod xfer;
 
@@ -19,6 +20,7 @@ use experiment::{Document, ExperimentError, experiment_error};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_schema::{Cause, Values};
 use fairway_sim::{RunError, run as simulate, run_captured};
+use fairway_sweep::summary_text;
 use fairway_tcp::{PRESETS, Preset};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyOSError};
@@ -81,10 +83,6 @@ struct RunData {
     loss_flow_ids: Vec<String>,
     #[pyo3(get)]
     loss_link_ids: Vec<String>,
-    #[pyo3(get)]
-    remarks: Vec<String>,
-    #[pyo3(get)]
-    model: String,
 }
 
 /// Version of the simulator.
@@ -104,7 +102,7 @@ fn run(
     captures: Option<PathBuf>,
 ) -> PyResult<RunData> {
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
-    let (result, model) = with_algorithms(py, algorithms, &control, |catalogue| {
+    let (result, summary) = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = experiment.read(catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
         fairway_sim::check_captures(&experiment).map_err(experiment_error)?;
@@ -112,10 +110,11 @@ fn run(
             Some(directory) => run_captured(&experiment, &control, &directory),
             None => simulate(&experiment, &control),
         };
-        Ok((result.map_err(run_error)?, model::backend::beside(&experiment)))
+        let result = result.map_err(run_error)?;
+        let summary = summary_text(&experiment, &result.summary, &result.remarks)
+            .map_err(|error| SimulationError::new_err(error.to_string()))?;
+        Ok((result, summary))
     })?;
-    let summary = serde_json::to_string(&result.summary)
-        .map_err(|error| SimulationError::new_err(error.to_string()))?;
     Ok(RunData {
         summary,
         series: arrays(py, result.series.into_columns())?,
@@ -125,8 +124,6 @@ fn run(
         losses: result.losses.map(|losses| arrays(py, losses.into_columns())).transpose()?,
         loss_flow_ids: result.loss_flow_ids,
         loss_link_ids: result.loss_link_ids,
-        remarks: result.remarks,
-        model,
     })
 }
 
@@ -248,7 +245,7 @@ fn describe(algorithm: &Algorithm) -> Value {
     })
 }
 
-fn run_error(error: RunError) -> PyErr {
+pub(crate) fn run_error(error: RunError) -> PyErr {
     match error {
         RunError::Cancelled => Cancelled::new_err(error.to_string()),
         RunError::Violation(_) | RunError::CongestionControl(_) => {
@@ -314,9 +311,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TransferError", py.get_type::<xfer::TransferError>())?;
     module.add_class::<Control>()?;
     module.add_class::<experiment::Experiment>()?;
+    module.add_class::<experiment::Planned>()?;
     module.add_class::<RunData>()?;
     module.add_class::<capture::AnalysisData>()?;
     module.add_class::<linux::LinuxData>()?;
+    module.add_class::<sweep::Pool>()?;
+    module.add_class::<sweep::Summaries>()?;
     module.add_class::<views::Ack>()?;
     module.add_class::<views::Flow>()?;
     module.add_class::<views::Init>()?;
@@ -346,5 +346,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantity::ratio, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::spaced, module)?)?;
     model::register(module)
 }

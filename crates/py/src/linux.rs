@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fairway_cc::Catalogue;
 use fairway_linux::{CollectError as Error, collect, layout};
+use fairway_sweep::summary_text;
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -48,8 +49,6 @@ pub(crate) struct LinuxData {
     broken: String,
     #[pyo3(get)]
     transfers: String,
-    #[pyo3(get)]
-    model: String,
 }
 
 /// What a Linux kernel's guest is told to run an experiment, as JSON.
@@ -79,15 +78,14 @@ pub(crate) fn linux_collect(
     experiment: Document,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary, broken, transfers, model) = py.detach(|| {
+    let (found, summary, broken, transfers) = py.detach(|| {
         let experiment = experiment.read(&Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
-        let summary = serde_json::to_string(&found.summary).map_err(failed)?;
+        let summary = summary_text(&experiment, &found.summary, &[]).map_err(failed)?;
         let broken = serde_json::to_string(&found.broken).map_err(failed)?;
         let transfers = serde_json::to_string(&found.transfers).map_err(failed)?;
-        let model = crate::model::backend::beside(&experiment);
-        PyResult::Ok((found, summary, broken, transfers, model))
+        PyResult::Ok((found, summary, broken, transfers))
     })?;
     Ok(LinuxData {
         summary,
@@ -102,7 +100,6 @@ pub(crate) fn linux_collect(
         states_told: found.states_told,
         broken,
         transfers,
-        model,
     })
 }
 

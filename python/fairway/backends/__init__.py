@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
+    from fairway import _core
     from fairway.algorithm import Algorithms
     from fairway.results.run import Run
 
@@ -33,7 +34,11 @@ class Backend(Protocol):
     def engine(self) -> str:
         """Digest of the program that computes, so that kept results are not mistaken for new."""
 
-    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+    def check(
+        self,
+        experiment: _core.Planned | dict[str, Any],
+        algorithms: Algorithms | None = None,
+    ) -> None:
         """Refuse what it cannot answer, before anything is run.
 
         Raises:

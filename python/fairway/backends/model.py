@@ -28,7 +28,11 @@ class Models:
         """SHA-256 of the compiled module."""
         return digest.of_file(digest.MODULE)
 
-    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+    def check(
+        self,
+        experiment: _core.Planned | dict[str, Any],
+        algorithms: Algorithms | None = None,
+    ) -> None:
         """Refuse, by name, what no model covers."""
         _core.model_answer(experiment, algorithms)
 

@@ -13,7 +13,6 @@ from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.errors import InputError
 from fairway.ground import digest
-from fairway.model.beside import beside
 from fairway.results.captures import ELSEWHERE, are_wanted, new_directory
 from fairway.results.run import Run
 
@@ -31,7 +30,11 @@ class Simulator:
         """SHA-256 of the compiled module: two builds of one version may differ."""
         return digest.of_file(digest.MODULE)
 
-    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+    def check(
+        self,
+        experiment: _core.Planned | dict[str, Any],
+        algorithms: Algorithms | None = None,
+    ) -> None:
         """Refuse captures at places that do not exist; `run` refuses `connections = "auto"`."""
         if are_wanted(experiment):
             _core.check_captures(experiment, algorithms)
@@ -55,14 +58,9 @@ class Simulator:
             on_failure.pop_all()
         wall_s = time.perf_counter() - started
         own = {} if algorithms is None else algorithms.used(experiment)
-        measured = json.loads(data.summary)
         return Run(
             experiment=experiment,
-            summary={
-                **completed(measured, wall_s, own),
-                "model": beside(data.model, measured),
-                **({"warnings": data.remarks} if data.remarks else {}),
-            },
+            summary=completed(json.loads(data.summary), wall_s, own),
             series=lambda: tables().series_frame(data.series, data.flow_ids),
             queues=lambda: tables().queue_frame(data.queues, data.link_ids),
             losses=None

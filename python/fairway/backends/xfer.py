@@ -59,7 +59,11 @@ class Xfer:
         """SHA-256 of the compiled module and the other end: another path is another answer."""
         return hashlib.sha256((digest.of_file(digest.MODULE) + self._peer).encode()).hexdigest()
 
-    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+    def check(
+        self,
+        experiment: _core.Planned | dict[str, Any],
+        algorithms: Algorithms | None = None,
+    ) -> None:
         """Refuse, by name, what cannot be done on a real path."""
         _core.xfer_layout(experiment, algorithms)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,16 +38,29 @@ class Point:
     Attributes:
         axes: What this point sets: path in the experiment file -> value.
         repetition: 0, 1, … of the same values with other seeds.
+        asked: The experiment: as it was planned, or its document.
     """
 
     axes: dict[str, Any]
     repetition: int
-    experiment: Document
+    asked: _core.Planned | Document
+
+    @functools.cached_property
+    def experiment(self) -> Document:
+        """The experiment's document."""
+        return self.asked if isinstance(self.asked, dict) else self.asked.document
 
     @functools.cached_property
     def resolved(self) -> _core.Experiment:
         """What the experiment says of its times, rates and sizes."""
-        return _core.Experiment(self.experiment)
+        return _core.Experiment(self.asked)
+
+    @property
+    def compact(self) -> bytes:
+        """The experiment as JSON on one line."""
+        if isinstance(self.asked, dict):
+            return json.dumps(self.asked, separators=(",", ":"), ensure_ascii=False).encode()
+        return self.asked.compact().encode()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fairway import _core
 from fairway.errors import InputError, read_text, writing
 from fairway.ground import inventory, shape
 
@@ -40,17 +41,30 @@ _MAX_JSON_BYTES = 64 << 20
 
 
 def content_hash(
-    experiment: dict[str, Any],
+    experiment: _core.Planned | Mapping[str, Any],
     backend: str,
     version: str,
     algorithms: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> str:
     """SHA-256 over everything that decides a result, the same on every machine."""
-    content: dict[str, Any] = {"backend": backend, "experiment": experiment, "version": version}
-    if algorithms:
-        content["algorithms"] = {name: code["sha256"] for name, code in algorithms.items()}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    own = {name: code["sha256"] for name, code in (algorithms or {}).items()}
+    if isinstance(experiment, _core.Planned):
+        document = experiment.canonical()
+    else:
+        document = _canonical(experiment)
+    parts = {
+        **({"algorithms": _canonical(own)} if own else {}),
+        "backend": _canonical(backend),
+        "experiment": document,
+        "version": _canonical(version),
+    }
+    text = ",".join(f'"{name}":{part}' for name, part in parts.items())
+    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+
+
+def _canonical(value: object) -> str:
+    """A value as JSON that is the same for all that are equal."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def study_directory(out: str | Path | None, key: str, *, quick: bool) -> Path:

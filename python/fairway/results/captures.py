@@ -13,6 +13,8 @@ from fairway.errors import InputError, writing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fairway import _core
+
 #: What to do where there is no room for them.
 ELSEWHERE = "captures are written to a temporary directory first: set TMPDIR to one with room"
 
@@ -21,7 +23,7 @@ NOTHING = "nothing"
 _MANY = (NOTHING, "hosts", "links", "everything")
 
 
-def are_wanted(experiment: Mapping[str, Any]) -> bool:
+def are_wanted(experiment: _core.Planned | Mapping[str, Any]) -> bool:
     """Whether an experiment's document asks for captures."""
     return bool(experiment.get("capture", {}).get("at", NOTHING) != NOTHING)
 

@@ -80,10 +80,23 @@ def _named_frame(
 
 def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """The flows or links of a summary as a table; of a model its name, and why it is outside."""
-    frame = pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None)
+    return _typed(pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None))
+
+
+def typed_rows(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    """The same of columns, where a table in a row stands under `table.column`."""
+    frame = pl.DataFrame(list(columns)).rename(_OF_MODELS, strict=False)
+    return _typed(frame.drop(name for name in frame.columns if name.startswith("model.")))
+
+
+def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(
         pl.col(name).cast(_row_types().get(name, pl.Float64)) for name in frame.columns
     )
+
+
+#: What is kept of the model that has answered a flow or a link.
+_OF_MODELS = {"model.name": "model", "model.outside": "outside"}
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

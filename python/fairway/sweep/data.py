@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.experiment.plan import Until
 from fairway.ground import store, text
 from fairway.sweep import repetitions, warm_up
@@ -58,23 +59,27 @@ class SweepData:
         return axes_of(self.axes, [outcome.point.axes for outcome in self.outcomes])
 
     @functools.cached_property
+    def _summaries(self) -> _core.Summaries:
+        return _core.Summaries([outcome.line for outcome in self.outcomes])
+
+    @functools.cached_property
     def table(self) -> pl.DataFrame:
         """One row per point: its axes, repetition, seed and metrics.
 
         An axis of quantities is a column of numbers whose name ends in their unit:
         `topology.bottleneck.rate_bps`.
         """
-        return run_table(self.outcomes, self.columns, self.metrics)
+        return run_table(self.outcomes, self.columns, self._summaries, self.metrics)
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
         """One row per run and flow: axes, repetition, seed, and the flow's figures."""
-        return part_table("flows", self.outcomes, self.columns)
+        return part_table("flows", self.outcomes, self.columns, self._summaries)
 
     @functools.cached_property
     def links(self) -> pl.DataFrame:
         """One row per run and link: axes, repetition, seed, and the link's figures."""
-        return part_table("links", self.outcomes, self.columns)
+        return part_table("links", self.outcomes, self.columns, self._summaries)
 
     @functools.cached_property
     def predicted(self) -> pl.DataFrame:
@@ -98,7 +103,7 @@ class SweepData:
     @property
     def warnings(self) -> list[str]:
         """What has to be known before its figures are trusted, and of how many of its runs."""
-        found = self._counted(outcome.summary.get("warnings", []) for outcome in self.outcomes)
+        found = self._counted(self._summaries.warnings)
         found += warm_up.warnings(self.warm_up)
         found += repetitions.remark_on_alike(self.outcomes)
         return found + (repetitions.warnings(self.until, self.stops) if self.until else [])
@@ -137,11 +142,19 @@ class SweepData:
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         """The points of the summary, each with the metrics of the table that its own one lacks."""
+        for outcome, more in zip(self.outcomes, self._more(), strict=True):
+            point = outcome.point
+            yield {
+                "axes": point.axes,
+                "repetition": point.repetition,
+                "summary": outcome.summary,
+                "metrics": more,
+            }
+
+    def _more(self) -> Iterable[dict[str, Any]]:
         if not self.outcomes:
-            return
-        metrics = self.table.select(self.metrics or COSTS).iter_rows(named=True)
-        for outcome, more in zip(self.outcomes, metrics, strict=True):
-            yield {**_entry(outcome), "metrics": more}
+            return ()
+        return self.table.select(self.metrics or COSTS).iter_rows(named=True)
 
     def _how(self) -> dict[str, Any]:
         """How its window was found, and what repeating ended at and where, as plain data."""
@@ -158,39 +171,46 @@ class SweepData:
         """`summary` as JSON with a line for each point, never all in memory."""
         rest = {"title": self.title, "axes": list(self.axes), **self._how()}
         yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
-        for index, entry in enumerate(self._entries()):
-            line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
-            yield f"{',' if index else ''}\n    {line}"
+        before = "\n    "
+        for outcome, more in zip(self.outcomes, self._more(), strict=True):
+            point = outcome.point
+            yield (
+                f'{before}{{"axes": {_line(point.axes)}, "repetition": {point.repetition}, '
+                f'"summary": {_core.spaced(outcome.line)}, "metrics": {_line(more)}}}'
+            )
+            before = ",\n    "
         yield "\n  ]\n}\n"
 
-    def _manifest(self) -> dict[str, Any]:
-        points = [
-            {
-                "axes": outcome.point.axes,
-                "repetition": outcome.point.repetition,
-                "seed": summary["seed"],
-                "directory": outcome.directory.name if outcome.directory else None,
-                "content_hash": store.content_hash(
-                    outcome.point.experiment,
-                    summary["backend"],
-                    self.version,
-                    summary.get("algorithms"),
-                ),
-            }
-            for outcome, summary in ((outcome, outcome.summary) for outcome in self.outcomes)
-        ]
-        joined = "\n".join(str(point["content_hash"]) for point in points)
-        return {
+    def _manifest_lines(self) -> Iterator[str]:
+        """The manifest as JSON; `json` takes ten times as long for its points."""
+        hashes = [outcome.content_hash(self.version) for outcome in self.outcomes]
+        rest = {
             "title": self.title,
             "version": self.version,
-            "content_hash": hashlib.sha256(joined.encode()).hexdigest(),
+            "content_hash": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
             "axes": list(self.axes),
-            "points": points,
+            "points": [],
             **self._how(),
         }
+        begin, points, end = store.to_json(rest).partition('"points": []')
+        if not self.outcomes:
+            yield begin + points + end
+            return
+        yield begin + '"points": ['
+        before = "\n    "
+        seeds = self._summaries.seeds.tolist()
+        for outcome, seed, content_hash in zip(self.outcomes, seeds, hashes, strict=True):
+            point, directory = outcome.point, outcome.directory
+            axes = store.to_json(point.axes).rstrip().replace("\n", "\n      ")
+            yield (
+                f'{before}{{\n      "axes": {axes},\n      "repetition": {point.repetition},\n'
+                f'      "seed": {seed},\n'
+                f'      "directory": {_line(directory.name if directory else None)},\n'
+                f'      "content_hash": "{content_hash}"\n    }}'
+            )
+            before = ",\n    "
+        yield "\n  ]" + end
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
-    """A point of the summary."""
-    point = outcome.point
-    return {"axes": point.axes, "repetition": point.repetition, "summary": outcome.summary}
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

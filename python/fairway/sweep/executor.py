@@ -74,6 +74,8 @@ class Executor:
         self._committed_at = time.monotonic()
         self._found = 0
         self._simulated_s = 0.0
+        #: Durations as experiments write them -> seconds.
+        self._durations: dict[object, float] = {}
 
     def work(self) -> list[Outcome]:
         """Run all points that are not kept already, and return all outcomes in order."""
@@ -139,13 +141,19 @@ class Executor:
             if isinstance(result, Outcome):
                 self._outcomes[index] = result
                 self._staged.append(index)
-                self._simulated_s += self._points[index].resolved.duration_ns / 1e9
+                self._simulated_s += self._duration_s(self._points[index])
                 self._give_alike(index)
             elif fatal:
                 self._failures.update(dict.fromkeys([index, *self._alike.get(index, ())], result))
                 worst = worst or _fatal(result)
         if worst is not None:
             raise worst
+
+    def _duration_s(self, point: Point) -> float:
+        written = point.asked.get("duration")
+        if written not in self._durations:
+            self._durations[written] = point.resolved.duration_ns / 1e9
+        return self._durations[written]
 
     def _commit(self) -> None:
         staged, self._staged = self._staged, []
@@ -159,7 +167,7 @@ class Executor:
 
     def _show(self) -> None:
         under_way = self._workers.fraction()
-        duration_s = self._points[0].resolved.duration_ns / 1e9 if len(self._points) == 1 else 0.0
+        duration_s = self._duration_s(self._points[0]) if len(self._points) == 1 else 0.0
         self._progress.update(
             State(
                 done=len(self._outcomes),

@@ -73,7 +73,7 @@ class Sweep(SweepData):
         for name, table in tables.items():
             store.write_file(directory / f"{name}.parquet", parquet(table))
         store.write_file(directory / "summary.json", self._summary_lines())
-        store.write_file(directory / store.MANIFEST, store.to_json(self._manifest()))
+        store.write_file(directory / store.MANIFEST, self._manifest_lines())
         draw_report(directory, report or self.report, again)
 
 

@@ -79,7 +79,7 @@ class Rows:
 
     def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write the run's line."""
-        row = Row(self._answer.engine_of(point), _json(point.experiment), packed.summary)
+        row = Row(self._answer.engine_of(point), point.compact, packed.summary)
         with writing(self._points):
             self._add(self._answer.content_hash(point), row)
         return Outcome(point, packed.summary, again=partial(self._answer.again, point))

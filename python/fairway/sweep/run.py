@@ -15,6 +15,7 @@ from fairway.ground.progress import Silent
 from fairway.sweep import repetitions, warm_up
 from fairway.sweep.executor import Executor, Workers
 from fairway.sweep.outcome import Outcome
+from fairway.sweep.pool import Pool, suits
 from fairway.sweep.result import Sweep
 from fairway.sweep.rows import Rows
 from fairway.sweep.storage import Answer, Directories, InMemory, Storage
@@ -58,7 +59,7 @@ def run_plan(
     if directory is not None:
         store.check_writable(directory, "sweep")
     for point in plan.points:
-        backend.check(point.experiment, plan.algorithms)
+        backend.check(point.asked, plan.algorithms)
     plan, found = warm_up.settle(
         plan,
         backend,
@@ -74,8 +75,9 @@ def run_plan(
 
             def run(part: Plan) -> list[Outcome]:
                 return Executor(
-                    part.points, new_workers(), answer, storage, directory, progress or Silent()
-                ).work()
+                    part.points, new_workers(part), answer, storage, directory,
+                    progress or Silent(),
+                ).work()  # fmt: skip
 
             stops: list[repetitions.Stop] = []
             if plan.until is None:
@@ -100,12 +102,18 @@ def _storage(directory: Path | None, answer: Answer, keep: Keep | None, points: 
 @contextlib.contextmanager
 def _worker_factory(
     answer: Answer, storage: Storage, threads: int, dask: str | None
-) -> Iterator[Callable[[], Workers]]:
+) -> Iterator[Callable[[Plan], Workers]]:
     """What gives workers, for one part of a plan after the other."""
     if dask is None:
-        yield lambda: Threads(answer, storage, threads)
+        yield (
+            lambda part: (
+                Pool(answer, storage, threads)
+                if suits(answer, storage, part.points)
+                else Threads(answer, storage, threads)
+            )
+        )
         return
     from fairway.sweep.cluster import connect
 
     with connect(dask, answer, threads) as new_workers:
-        yield lambda: new_workers(storage)
+        yield lambda _: new_workers(storage)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from fairway import _core
 
 if TYPE_CHECKING:
     import polars as pl
@@ -11,80 +14,91 @@ if TYPE_CHECKING:
     from fairway.sweep.axes import Axis
     from fairway.sweep.outcome import Outcome
 
-#: Runs whose flows are in memory as plain data at a time.
-_AT_A_TIME = 1000
-
-
 #: Metrics of every run beside those of its summary: what a queue costs. They are worked out of
 #: counters, so that no run has to be opened for them.
 COSTS = ("mean_one_way_delay_s", "retransmission_ratio")
 
 
+#: Columns of flows that `COSTS` are worked out of.
+_COUNTERS = ("id", "cc", "mean_one_way_delay_s", "sent_segments", "lost_segments",
+             "retransmitted_segments")  # fmt: skip
+
+
 def run_table(
-    outcomes: Sequence[Outcome], axes: Sequence[Axis], metrics: Sequence[str] = ()
+    outcomes: Sequence[Outcome],
+    axes: Sequence[Axis],
+    summaries: _core.Summaries,
+    metrics: Sequence[str] = (),
 ) -> pl.DataFrame:
     """One row per run: axes, repetition, seed and metrics, else the summary's and `COSTS`."""
     import polars as pl
 
-    from fairway.metrics.reading import all_of_outcome
-
-    rows = [
-        {
-            "repetition": outcome.point.repetition,
-            "seed": summary["seed"],
-            **({} if metrics else summary["metrics"]),
-            **all_of_outcome(outcome, metrics or COSTS, summary),
-        }
-        for outcome, summary in ((outcome, outcome.summary) for outcome in outcomes)
-    ]
-    columns = list(rows[0]) if rows else []
+    if not outcomes:
+        return pl.DataFrame()
+    found: dict[str, Any] = {} if metrics else dict(summaries.metrics)
+    found.update(_measured(outcomes, metrics) if metrics else _costs(summaries))
     return pl.DataFrame(
         [
-            *(axis.series() for axis in axes if rows),
-            *(_column(name, [row.get(name) for row in rows]) for name in columns),
+            *(axis.series() for axis in axes),
+            *_numbered(outcomes, summaries),
+            *(_series(name, values).cast(pl.Float64) for name, values in found.items()),
         ]
     )
 
 
-def part_table(part: str, outcomes: Sequence[Outcome], axes: Sequence[Axis]) -> pl.DataFrame:
+def _measured(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> dict[str, list[float | None]]:
+    from fairway.metrics.reading import all_of_outcome
+
+    rows = [all_of_outcome(outcome, metrics) for outcome in outcomes]
+    return {name: [row[name] for row in rows] for name in metrics}
+
+
+def _costs(summaries: _core.Summaries) -> dict[str, list[float | None]]:
+    """`COSTS` of each run, from the few columns that they need."""
+    from fairway.metrics.reading import measure
+
+    columns, counts = summaries.rows("flows")
+    names = [name for name in _COUNTERS if name in columns]
+    values = (_series(name, columns[name]).to_list() for name in names)
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+    flows = [list(itertools.islice(rows, count)) for count in counts.tolist()]
+    return {name: [measure({"metrics": {}, "flows": own}, name) for own in flows] for name in COSTS}
+
+
+def part_table(
+    part: str, outcomes: Sequence[Outcome], axes: Sequence[Axis], summaries: _core.Summaries
+) -> pl.DataFrame:
     """One row per run and flow or link: the run's axes, repetition and seed, then its figures."""
     import polars as pl
 
-    frames = list(_part_frames(part, outcomes))
-    if not frames:
+    from fairway.results.tables import typed_rows
+
+    columns, counts = summaries.rows(part)
+    if not columns:
         return pl.DataFrame()
-    figures = pl.concat([frame for *_, frame in frames], how="diagonal_relaxed")
-    runs = [index for own, _, _ in frames for index in own]
+    figures = typed_rows([_series(name, values) for name, values in columns.items()])
+    runs = [index for index, count in enumerate(counts.tolist()) for _ in range(count)]
     named = [
-        *(axis.series().gather(runs) for axis in axes),
-        _column("repetition", [outcomes[index].point.repetition for index in runs]),
-        _column("seed", [seed for _, own, _ in frames for seed in own]),
+        series.gather(runs)
+        for series in (*(axis.series() for axis in axes), *_numbered(outcomes, summaries))
     ]
     place = {series.name for series in named}
     return pl.DataFrame(named).hstack(figures.drop(place & set(figures.columns)))
 
 
-def _part_frames(
-    part: str, outcomes: Sequence[Outcome]
-) -> Iterator[tuple[list[int], list[int], pl.DataFrame]]:
-    """Frames of many runs each, with the run and the seed of each of their rows."""
-    from fairway.results.tables import summary_frame
-
-    for begin in range(0, len(outcomes), _AT_A_TIME):
-        runs: list[int] = []
-        seeds: list[int] = []
-        rows: list[dict[str, Any]] = []
-        for index, outcome in enumerate(outcomes[begin : begin + _AT_A_TIME], start=begin):
-            summary = outcome.summary
-            runs += [index] * len(summary[part])
-            seeds += [summary["seed"]] * len(summary[part])
-            rows += summary[part]
-        if rows:
-            yield runs, seeds, summary_frame(rows)
-
-
-def _column(name: str, values: list[Any]) -> pl.Series:
+def _numbered(outcomes: Sequence[Outcome], summaries: _core.Summaries) -> list[pl.Series]:
     import polars as pl
 
-    dtype = pl.UInt64 if name == "seed" else pl.UInt32 if name == "repetition" else pl.Float64
-    return pl.Series(name, values, dtype=dtype)
+    repetitions = [outcome.point.repetition for outcome in outcomes]
+    return [
+        pl.Series("repetition", repetitions, dtype=pl.UInt32),
+        pl.Series("seed", summaries.seeds, dtype=pl.UInt64),
+    ]
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """A column of summaries; a number that is none is no value."""
+    import polars as pl
+
+    series = pl.Series(name, values, strict=False)
+    return series.fill_nan(None) if series.dtype == pl.Float64 else series

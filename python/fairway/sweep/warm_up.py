@@ -135,13 +135,13 @@ def ends_of(outcome: Outcome) -> list[Found]:
 
 
 def _window(point: Point) -> object:
-    return point.experiment.get("measure", {}).get("window")
+    return point.asked.get("measure", {}).get("window")
 
 
 def _whole(point: Point) -> Point:
     """The same, measured from its beginning to its end."""
     measure = {key: value for key, value in point.experiment["measure"].items() if key != "window"}
-    return replace(point, experiment={**point.experiment, "measure": measure})
+    return replace(point, asked={**point.experiment, "measure": measure})
 
 
 def _with_window(point: Point, latest: Found) -> Point:
@@ -152,7 +152,7 @@ def _with_window(point: Point, latest: Found) -> Point:
             f"and a run of {duration} is over by then; write a longer duration"
         )
     measure = {**point.experiment["measure"], "window": [_seconds(latest.ends_ns), duration]}
-    return replace(point, experiment={**point.experiment, "measure": measure})
+    return replace(point, asked={**point.experiment, "measure": measure})
 
 
 def _seconds(nanos: int) -> str:

@@ -31,17 +31,6 @@ fn answer(experiment: Document, catalogue: &Catalogue) -> PyResult<String> {
     }
 }
 
-/// What models say beside a measurement, as JSON: a prediction, or what none of them covers.
-pub(crate) fn beside(experiment: &Experiment) -> String {
-    match predict(experiment) {
-        Ok(found) => text(json!(found)),
-        Err(refusals) => {
-            let lines: Vec<String> = refusals.to_string().lines().map(str::to_owned).collect();
-            text(json!({ "refused": lines }))
-        }
-    }
-}
-
 /// The refusals as errors, each with the backends that do answer.
 fn with_others(experiment: &Experiment, mut refusals: ExperimentErrors) -> ExperimentErrors {
     let linux = layout(experiment).is_ok();

@@ -21,7 +21,6 @@ from fairway.backends.linux.machine import AGENT, Machine, run_directory
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
-from fairway.model.beside import beside
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
 
@@ -45,7 +44,11 @@ class Linux:
         files = (self._kernel.path, AGENT, digest.MODULE)
         return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
 
-    def check(self, experiment: dict[str, Any], algorithms: Algorithms | None = None) -> None:
+    def check(
+        self,
+        experiment: _core.Planned | dict[str, Any],
+        algorithms: Algorithms | None = None,
+    ) -> None:
         """Refuse, by name, what a kernel cannot do."""
         self._layout(experiment, algorithms)
 
@@ -66,12 +69,10 @@ class Linux:
                 raise RunFailed(str(error)) from None
             captures = _kept(directory / "pcap")
         wall_s = time.perf_counter() - started
-        measured = json.loads(data.summary)
         return Run(
             experiment=experiment,
             summary={
-                **completed(measured, wall_s, {}),
-                "model": beside(data.model, measured),
+                **completed(json.loads(data.summary), wall_s, {}),
                 **_transfers(data),
                 "kernel": self._said(data),
                 "warnings": _cautions_of_run(self._kernel, data),
@@ -96,7 +97,9 @@ class Linux:
             warnings.warn(sentence, stacklevel=2)
         return kernel
 
-    def _layout(self, experiment: dict[str, Any], algorithms: Algorithms | None) -> dict[str, Any]:
+    def _layout(
+        self, experiment: _core.Planned | dict[str, Any], algorithms: Algorithms | None
+    ) -> dict[str, Any]:
         layout: dict[str, Any] = json.loads(_core.linux_layout(experiment, algorithms))
         return layout
 

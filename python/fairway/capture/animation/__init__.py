@@ -126,7 +126,7 @@ def _without_later(point: Point, end_ns: int) -> Point:
     while len(starts) > 1 and starts[-1] >= end_ns:
         starts.pop()
     flows = point.experiment["flow"][: len(starts)]
-    return replace(point, experiment={**point.experiment, "flow": flows})
+    return replace(point, asked={**point.experiment, "flow": flows})
 
 
 def _recorded(run: Run) -> Any:

@@ -1,0 +1,178 @@
+//! The points of a sweep, computed on all cores, and their summaries as columns.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use fairway_sweep::{Cell, Failure, Table};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::experiment::{Document, experiment_error};
+use crate::{SimulationError, no_arrays, run_error};
+
+/// Threads that simulate experiments one after the other.
+#[pyclass(frozen, module = "fairway._core")]
+pub(crate) struct Pool(fairway_sweep::Pool);
+
+#[pymethods]
+impl Pool {
+    #[new]
+    fn new(experiments: Vec<Document>, threads: NonZeroUsize) -> Self {
+        let points = experiments.into_iter().map(Document::into_value).collect();
+        Pool(fairway_sweep::Pool::start(points, threads))
+    }
+
+    /// What has finished since it was last asked: the place of each run, and its summary or error.
+    fn finished<'py>(
+        &self,
+        py: Python<'py>,
+        timeout_s: f64,
+    ) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let found = py.detach(|| self.0.finished(timeout));
+        let given = |(place, result): fairway_sweep::Finished| match result {
+            Ok(summary) => Ok((place, PyBytes::new(py, &summary).into_any())),
+            Err(failure) => Ok((place, failed(failure).into_bound_py_any(py)?)),
+        };
+        found.into_iter().map(given).collect()
+    }
+
+    /// Runs done of those that are under way, as a number of runs.
+    fn fraction(&self) -> f64 {
+        self.0.fraction()
+    }
+
+    /// Stop all runs, and wait until they have.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.0.stop();
+            self.0.join();
+        });
+    }
+}
+
+fn failed(failure: Failure) -> PyErr {
+    match failure {
+        Failure::Experiment(errors) => experiment_error(errors),
+        Failure::Run(error) => run_error(error),
+        Failure::Json(error) => SimulationError::new_err(error.to_string()),
+    }
+}
+
+/// Columns of many summaries.
+#[pyclass(frozen, module = "fairway._core")]
+pub(crate) struct Summaries(fairway_sweep::Summaries);
+
+#[pymethods]
+impl Summaries {
+    #[new]
+    fn new(py: Python<'_>, summaries: Vec<Bound<'_, PyBytes>>) -> PyResult<Self> {
+        let lines: Vec<&[u8]> = summaries.iter().map(|summary| summary.as_bytes()).collect();
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        py.detach(|| fairway_sweep::Summaries::read(&lines, threads))
+            .map(Summaries)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The seed of each.
+    #[getter]
+    fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        no_arrays(py)?;
+        Ok(self.0.seeds.clone().into_pyarray(py))
+    }
+
+    /// The metrics of each, without those that the first lacks.
+    #[getter]
+    fn metrics(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        columns(py, &self.0.metrics, self.0.metrics.first())
+    }
+
+    /// Rows of `flows` or `links` of all, and how many each has.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        part: &str,
+    ) -> PyResult<(Py<PyDict>, Bound<'py, PyArray1<u32>>)> {
+        let (table, counts) = match part {
+            "flows" => (&self.0.flows, &self.0.flow_counts),
+            "links" => (&self.0.links, &self.0.link_counts),
+            _ => return Err(PyValueError::new_err(format!("{part}: expected flows or links"))),
+        };
+        Ok((columns(py, table, usize::MAX)?, counts.clone().into_pyarray(py)))
+    }
+
+    /// The warnings of those that have any.
+    #[getter]
+    fn warnings(&self) -> Vec<Vec<String>> {
+        self.0.warnings.clone()
+    }
+}
+
+/// The first columns of a table: arrays of numbers, in which NaN is no value, or else lists.
+fn columns(py: Python<'_>, table: &Table, first: usize) -> PyResult<Py<PyDict>> {
+    let found = no_arrays(py)?;
+    for (name, cells) in table.columns().take(first) {
+        found.set_item(name, column(py, cells)?)?;
+    }
+    Ok(found.unbind())
+}
+
+fn column<'py>(py: Python<'py>, cells: &[Cell]) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(numbers) = numbers(cells) {
+        return Ok(numbers.into_pyarray(py).into_any());
+    }
+    if let Some(counts) = counts(cells) {
+        return Ok(counts.into_pyarray(py).into_any());
+    }
+    let mut texts: BTreeMap<&str, Bound<'py, PyString>> = BTreeMap::new();
+    let mut given = |cell| match cell {
+        &Cell::Null => Ok(py.None().into_bound(py)),
+        &Cell::Flag(flag) => flag.into_bound_py_any(py),
+        &Cell::Count(count) => count.into_bound_py_any(py),
+        &Cell::Integer(integer) => integer.into_bound_py_any(py),
+        &Cell::Number(number) => number.into_bound_py_any(py),
+        Cell::Text(text) => {
+            Ok(texts.entry(text).or_insert_with(|| PyString::new(py, text)).clone().into_any())
+        }
+    };
+    cells.iter().map(&mut given).collect::<PyResult<Vec<_>>>()?.into_bound_py_any(py)
+}
+
+/// Numbers of which some have a fraction, or nothing at all.
+fn numbers(cells: &[Cell]) -> Option<Vec<f64>> {
+    let is_whole = |cell: &Cell| matches!(cell, Cell::Null | Cell::Count(_) | Cell::Integer(_));
+    let is_null = |cell: &Cell| matches!(cell, Cell::Null);
+    if cells.iter().all(is_whole) && !cells.iter().all(is_null) {
+        return None;
+    }
+    let of = |cell: &Cell| match *cell {
+        Cell::Null => Some(f64::NAN),
+        Cell::Number(number) => Some(number),
+        Cell::Count(count) => Some(count as f64),
+        Cell::Integer(integer) => Some(integer as f64),
+        Cell::Flag(_) | Cell::Text(_) => None,
+    };
+    cells.iter().map(of).collect()
+}
+
+fn counts(cells: &[Cell]) -> Option<Vec<u64>> {
+    let of = |cell: &Cell| match cell {
+        Cell::Count(count) => Some(*count),
+        _ => None,
+    };
+    cells.iter().map(of).collect()
+}
+
+/// Compact JSON as `json.dumps` writes it by default, with a space after commas and colons.
+#[pyfunction]
+pub(crate) fn spaced(py: Python<'_>, compact: &[u8]) -> PyResult<Py<PyString>> {
+    let text = fairway_sweep::spaced(compact);
+    let text =
+        std::str::from_utf8(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyString::new(py, text).unbind())
+}

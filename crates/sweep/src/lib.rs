@@ -1,0 +1,16 @@
+//! Many runs at once, and the summary that is kept of each.
+//!
+//! A [`Pool`] computes the points of a sweep on all cores. What it gives of each run is its summary as
+//! one line of JSON, which [`Summaries`] makes columns of.
+
+mod answer;
+mod json;
+mod pool;
+mod summaries;
+mod table;
+
+pub use answer::{Failure, answer, summary_text};
+pub use json::{canonical, compact, spaced};
+pub use pool::{Finished, Pool};
+pub use summaries::Summaries;
+pub use table::{Cell, Table};
