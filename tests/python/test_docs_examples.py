@@ -9,7 +9,7 @@ import typer
 import typer.main
 
 from conftest import SMALL, SWEEP, command
-from fairway.cli.main import app
+from fairway.cli.main import program
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/**/*.md")))]
@@ -110,7 +110,7 @@ def test_no_reason_outlives_its_block():
 @pytest.mark.parametrize("line", TEXTS)
 def test_every_command_is_one_with_its_arguments(line):
     _, *words = shlex.split(line, comments=True)
-    found = typer.main.get_command(app)
+    found = typer.main.get_command(program())
     context = found.make_context("fairway", [], resilient_parsing=True)
     while hasattr(found, "commands") and words and words[0] in found.commands:
         name, *words = words

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 import typer.main
 
-from fairway.cli.main import app
+from fairway.cli.main import program
 from test_architecture import PAGE, ROOT, named
 
 PACKAGE = ROOT / "python" / "fairway"
@@ -95,7 +95,7 @@ def test_an_import_in_a_function_and_one_for_types_count(tmp_path):
 
 def test_a_command_has_a_module_a_page_and_tests_of_its_name():
     tests = {path.stem for path in (ROOT / "tests" / "python").glob("test_*.py")}
-    for name in typer.main.get_command(app).commands:
+    for name in typer.main.get_command(program()).commands:
         assert f"fairway.cli.{name}" in modules(PACKAGE)
         assert (ROOT / "docs" / "commands" / f"{name}.md").is_file()
         assert any(name in test.split("_") for test in tests), f"no test_{name}.py"

@@ -190,7 +190,7 @@ def printed(monkeypatch):
 
     def of(line):
         found.clear()
-        done = CliRunner().invoke(cli.app, shlex.split(line))
+        done = CliRunner().invoke(cli.program(), shlex.split(line))
         assert done.exit_code == 0, done.output
         assert found
         return list(found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli.main import app
+from fairway.cli.main import program
 from fairway.errors import InputError
 from fairway.model.fluid import DropTail, Flows, Fluid, Red, rules
 
@@ -20,7 +20,7 @@ PATH = ["model", "fluid", "--rate", "45 Mbit/s", "--rtt", "200 ms", "--flows", "
 
 
 def command(*options: str):  # type: ignore[no-untyped-def]
-    return CliRunner().invoke(app, [*PATH, *options])
+    return CliRunner().invoke(program(), [*PATH, *options])
 
 
 def heun(duration_s: float, step_s: float) -> np.ndarray:

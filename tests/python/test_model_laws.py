@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from typer.testing import CliRunner
 
 from fairway import _core
-from fairway.cli.main import app
+from fairway.cli.main import program
 from fairway.errors import InputError
 from fairway.model import laws
 from fairway.model.answer import Answer
@@ -195,7 +195,7 @@ def test_an_answer_can_be_copied():
 
 
 def run(*words):
-    return CliRunner().invoke(app, ["model", *words])
+    return CliRunner().invoke(program(), ["model", *words])
 
 
 def test_a_law_in_words():
@@ -295,7 +295,7 @@ def test_laws_are_listed_and_described():
     "words", ["laws", "laws pftk", "law pftk --loss 0.01 --rtt 0.1 --rto 1"], ids=lambda w: w[:8]
 )
 def test_a_narrow_terminal_has_no_longer_lines(words):
-    done = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["model", *words.split()])
+    done = CliRunner(env={"COLUMNS": "40"}).invoke(program(), ["model", *words.split()])
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 40
 

@@ -5,14 +5,14 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli.main import app
+from fairway.cli.main import program
 from fairway.errors import InputError
 from fairway.model.queues import queue
 from fairway.model.streams import RedQueue
 
 
 def asked(*options):
-    return CliRunner().invoke(app, ["model", "queue", *options])
+    return CliRunner().invoke(program(), ["model", "queue", *options])
 
 
 def test_buffers():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from fairway.cli.main import app
+from fairway.cli.main import program
 from fairway.errors import InputError
 from fairway.model import quantities
 from fairway.model.streams import RedQueue, algorithms, streams
@@ -22,7 +22,7 @@ PATH: dict[str, Any] = {
 def asked(*extra: str, **changes: str) -> Any:
     given = {**PATH, **changes}
     options = [part for name, value in given.items() for part in (f"--{name}", str(value))]
-    return CliRunner().invoke(app, ["model", "streams", *options, *extra])
+    return CliRunner().invoke(program(), ["model", "streams", *options, *extra])
 
 
 @pytest.mark.parametrize(

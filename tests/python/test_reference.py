@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 import fairway
-from fairway.cli.main import app
+from fairway.cli.main import program
 from test_gallery_algorithms import entry_of
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def test_every_table_is_shown_and_every_table_shown_exists():
 
 
 def test_every_command_has_a_page_with_its_options():
-    commands = typer.main.get_command(app).commands
+    commands = typer.main.get_command(program()).commands
     shown = {name: pages for name, pages in marked().items() if name.startswith("command-")}
     assert shown == {
         f"command-{name}": [f"commands/{name}.md"]

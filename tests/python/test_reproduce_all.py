@@ -101,7 +101,7 @@ def test_options_reach_every_study(studies, tmp_path, monkeypatch):
     monkeypatch.setattr(study_all, "all_keys", lambda **_: studies)
     monkeypatch.setattr(api, "reproduce", reproduce)
     arguments = ["reproduce", "all", "--dask", "tcp://there:8786", "--threads", "3", "--quiet"]
-    done = CliRunner().invoke(cli.app, [*arguments, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(cli.program(), [*arguments, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     options = {"quick": False, "threads": 3, "dask": "tcp://there:8786", "quiet": True}
     assert asked == [("fair", options), ("whole", options)]

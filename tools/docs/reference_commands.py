@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 from markdown_text import escaped, table
 
-from fairway.cli.main import app
+from fairway.cli.main import program
 
 #: What `--help` says of a parameter behind its meaning: "[default: 0; 0<=x<=100]".
 REMARKS = re.compile(r"  \[([^\]]*)\]")
@@ -19,7 +19,7 @@ EVERYWHERE = ("help", "install_completion", "show_completion")
 
 def commands() -> dict[str, str]:
     """What each command's page has of its `--help`, by the name of the table."""
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(program())
     context = root.make_context("fairway", [], resilient_parsing=True)
     found = {"commands": overview(root)}
     for name, below in root.commands.items():

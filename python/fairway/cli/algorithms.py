@@ -1,7 +1,5 @@
 """The command `fairway algorithms`."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +77,7 @@ def _explain(entry: dict[str, Any]) -> None:
             typer.echo("\n".join(lines) + "\n")
 
 
-def list_tables(known: Sequence[Mapping[str, Any]]) -> list[Table]:
+def list_tables(known: Sequence[Mapping[str, Any]]) -> "list[Table]":
     """One table for each family."""
     from fairway.plot.page import Table
 
@@ -174,7 +172,7 @@ def sums(entry: Mapping[str, Any]) -> Iterator[str]:
         yield wrapped(line, after="  ")
 
 
-def chart(portrait: Portrait, *, height: int = 10, plain: bool = False) -> str:
+def chart(portrait: "Portrait", *, height: int = 10, plain: bool = False) -> str:
     """The window in the canonical scenario, drawn with characters."""
     flow = portrait.flows[0]
     series = portrait.run.series

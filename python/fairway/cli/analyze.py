@@ -1,7 +1,5 @@
 """The command `fairway analyze`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +8,6 @@ from typer import Argument, Option
 
 from fairway.cli import terminal
 from fairway.errors import InputError
-from fairway.ground import store
-from fairway.ground.inventory import source_of
 
 if TYPE_CHECKING:
     from fairway.capture.analysis.result import Analysis
@@ -65,6 +61,8 @@ def analyze(
     """
     from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import KIND
+    from fairway.ground import store
+    from fairway.ground.inventory import source_of
     from fairway.plot.formats import check_formats
 
     if len(files) > 2:
@@ -131,14 +129,14 @@ def _compare(
             terminal.note_report(out)
 
 
-def _show(found: Analysis, top: int) -> None:
+def _show(found: "Analysis", top: int) -> None:
     from fairway.capture.analysis.story import overview
 
     typer.echo(terminal.wrapped(overview(found.report, found.name)) + "\n")
     terminal.show_table(*found.tables(top))
 
 
-def _show_connection(found: Analysis, number: int) -> None:
+def _show_connection(found: "Analysis", number: int) -> None:
     from fairway.capture.analysis.flows import flows
     from fairway.capture.analysis.sections import connection_tables
     from fairway.capture.analysis.story import story

@@ -1,13 +1,10 @@
 """The command `fairway animate`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Argument, Option
 
 from fairway.cli.terminal import AllowPython, Assignments, Quiet, Seed, note, overrides
-from fairway.ground import store
 
 
 def animate(
@@ -44,6 +41,7 @@ def animate(
     a sweep the first run.
     """
     from fairway.capture.animation import animate as animated
+    from fairway.ground import store
 
     changes = overrides(assignments, seed)
     page = animated(

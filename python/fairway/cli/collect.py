@@ -1,7 +1,5 @@
 """The command `fairway collect`."""
 
-from __future__ import annotations
-
 from typer import Option
 
 from fairway.cli import transfer as command

@@ -1,13 +1,10 @@
 """The command `fairway compare`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Argument, Option
 
 from fairway.cli.terminal import Json, Metrics, note_report, print_json, show_table
-from fairway.ground import store
 
 
 def compare(
@@ -27,6 +24,7 @@ def compare(
       fairway compare runs/a runs/b --metric power --metric flow.0.timeouts
     """
     from fairway.compare.runs import compare as compare_runs
+    from fairway.ground import store
     from fairway.plot.drawing import SAME_COMMAND, drawing
 
     comparison = compare_runs(directories, metrics or ())

@@ -1,7 +1,5 @@
 """The command `fairway doctor`."""
 
-from __future__ import annotations
-
 import importlib
 import platform
 import shutil
@@ -118,7 +116,7 @@ def _refuse_without_path(**given: Any) -> None:
 
 def _judged(
     host: str | None, rate: str | None, rtt: str | None, loss: str | None, mss: int | None
-) -> tuple[Settings, Path, RoundTrip | None]:
+) -> "tuple[Settings, Path, RoundTrip | None]":
     """What is to be judged; only what the user did not say is measured."""
     from fairway.ground import quantities
     from fairway.host import Path, settings
@@ -147,7 +145,7 @@ def _judged(
     return found, path, measured
 
 
-def _show(settings: Settings, measured: RoundTrip | None, advice: Advice) -> None:
+def _show(settings: "Settings", measured: "RoundTrip | None", advice: "Advice") -> None:
     if settings.route is not None:
         route = settings.route
         way = f" by {route.interface}" if route.interface else ""

@@ -1,7 +1,5 @@
 """The command `fairway fidelity`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

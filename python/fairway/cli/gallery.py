@@ -1,7 +1,5 @@
 """The command `fairway gallery`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Argument, Option

@@ -1,7 +1,5 @@
 """The command `fairway generate`."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from typer import Argument, Option

@@ -1,7 +1,5 @@
 """`fairway linux`: the kernel that answers on `--backend linux`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import signal
 import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 from typer import Option
-from typer.main import get_command_name
-from typer.models import CommandInfo
 
-from fairway.cli import linux as cli_linux
-from fairway.cli import study as cli_study
-from fairway.cli.agree import agree
-from fairway.cli.algorithms import algorithms
-from fairway.cli.analyze import analyze
-from fairway.cli.animate import animate
-from fairway.cli.collect import collect
-from fairway.cli.compare import compare
-from fairway.cli.doctor import doctor
-from fairway.cli.fidelity import fidelity
-from fairway.cli.gallery import gallery
-from fairway.cli.generate import generate
-from fairway.cli.model import app as model_app
-from fairway.cli.presets import presets
-from fairway.cli.recv import recv
-from fairway.cli.replay import replay
-from fairway.cli.report import report
-from fairway.cli.reproduce import reproduce
-from fairway.cli.run import run
-from fairway.cli.schema import schema
-from fairway.cli.script import script
-from fairway.cli.send import send
 from fairway.cli.terminal import commands, note, warn
-from fairway.cli.tune import tune
 from fairway.errors import AlgorithmError, ExperimentError, FairwayError, Interrupted, NotDrawn
 
-app = commands("fairway")
-app.add_typer(cli_linux.app, name="linux")
-app.add_typer(model_app.app, name="model")
-app.add_typer(cli_study.app, name="study")
+#: Groups of commands, and the modules that have them.
+_GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
+#: In the order of the help. A command is the function of its name in the module of its name.
+_COMMANDS = (
+    "run", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay", "script",
+    "send", "recv", "generate", "collect", "tune", "report", "algorithms", "presets", "gallery",
+    "schema", "doctor",
+)  # fmt: skip
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,16 +36,19 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-#: In the order of the help.
-_COMMANDS = (
-    run, reproduce, compare, agree, analyze, animate, fidelity, replay, script, send, recv,
-    generate, collect, tune, report, algorithms, presets, gallery, schema, doctor,
-)  # fmt: skip
-for _command in _COMMANDS:
-    app.command()(_command)
+def program(names: Sequence[str] = (*_COMMANDS, *_GROUPS)) -> typer.Typer:
+    """The program with commands of these names; those of others take as long as half of a run."""
+    app = commands("fairway")
+    app.callback()(root)
+    for name in names:
+        module = import_module(f"fairway.cli.{_GROUPS.get(name, name)}")
+        if name in _GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
+    return app
 
 
-@app.callback()
 def root(
     version: bool = Option(
         False, "--version", callback=_print_version, is_eager=True, help="Show the version."
@@ -157,31 +140,14 @@ def _code_of(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     """Let Typer print its own help and usage errors, and tell its exit code."""
+    asked = [name for name in arguments[:1] if name in (*_COMMANDS, *_GROUPS)]
     try:
-        _with(arguments[:1])(args=arguments)
+        (program(asked) if asked else program())(args=arguments)
     except SystemExit as end:
         if end.code == Interrupted.exit_code:  # Typer's answer to Ctrl-C, which says nothing
             raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
-
-
-def _with(words: list[str]) -> typer.Typer:
-    """The program with the one command that is asked for, or with all if there is no such command.
-
-    Typer prepares every command that it is given, which takes as long as half of a short run.
-    """
-    commands = [one for one in app.registered_commands if get_command_name(_name(one)) in words]
-    groups = [one for one in app.registered_groups if one.name in words]
-    if not commands and not groups:
-        return app
-    narrow = copy.copy(app)
-    narrow.registered_commands, narrow.registered_groups = commands, groups
-    return narrow
-
-
-def _name(command: CommandInfo) -> str:
-    return command.name or command.callback.__name__  # type: ignore[union-attr]
 
 
 def _told(error: FairwayError) -> str:

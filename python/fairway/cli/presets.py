@@ -1,7 +1,5 @@
 """The command `fairway presets`."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Mapping, Sequence

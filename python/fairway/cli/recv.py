@@ -1,7 +1,5 @@
 """The command `fairway recv`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from typer import Option

@@ -1,7 +1,5 @@
 """The command `fairway report`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +8,6 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Metrics, listed, note_report
 from fairway.errors import InputError
-from fairway.ground import store
 
 #: Files of results with a page of their own -> the command that writes it.
 _OWN_PAGES = {
@@ -37,6 +34,7 @@ def report(
     """
     from fairway import api
     from fairway.capture.replay import report as replayed
+    from fairway.ground import store
     from fairway.metrics.reading import check_names
     from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_figures, drawing
     from fairway.plot.figures import save_charts

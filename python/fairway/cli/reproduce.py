@@ -1,7 +1,5 @@
 """The command `fairway reproduce`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -80,7 +78,7 @@ def reproduce(
         terminal.note_report(result.report)
 
 
-def _show(result: Reproduction, *, cells: bool) -> None:
+def _show(result: "Reproduction", *, cells: bool) -> None:
     """Print a reproduction, with every cell if asked."""
     from fairway.study.claim_sections import once
     from fairway.study.report import cell_table, difference_table, part_table, verdict_counts
@@ -111,7 +109,7 @@ def _show(result: Reproduction, *, cells: bool) -> None:
             terminal.show_table(cell_table(part))
 
 
-def _show_all(result: All) -> None:
+def _show_all(result: "All") -> None:
     """Print what came of several studies: a line for each, and the verdict of every claim."""
     from fairway.study.all import study_table
 
@@ -122,6 +120,6 @@ def _show_all(result: All) -> None:
             terminal.say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
 
 
-def _at_each_value(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _at_each_value(findings: "Sequence[Finding]") -> "Iterator[Finding]":
     for finding in findings:
         yield from (part for _, part in finding.by_value or (({}, finding),))

@@ -1,7 +1,5 @@
 """The command `fairway run`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,7 +139,7 @@ def run(
         )
 
 
-def _show_run(result: Run) -> None:
+def _show_run(result: "Run") -> None:
     from fairway.results import report
     from fairway.results.model_sections import sentences
     from fairway.results.repeat import sentence
@@ -160,7 +158,7 @@ def _show_run(result: Run) -> None:
         terminal.say(sentence(result.summary["repeated"]))
 
 
-def _show_sweep(result: Sweep) -> None:
+def _show_sweep(result: "Sweep") -> None:
     from fairway.sweep.report import mean_tables, sweep_table
 
     typer.echo(f"{result.title}\n")

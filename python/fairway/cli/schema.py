@@ -1,7 +1,5 @@
 """The command `fairway schema`."""
 
-from __future__ import annotations
-
 from fairway.cli.terminal import print_json
 
 

@@ -1,7 +1,5 @@
 """The command `fairway send`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

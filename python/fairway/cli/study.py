@@ -1,7 +1,5 @@
 """`fairway study`: lists studies, shows one, and begins a new one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import typer

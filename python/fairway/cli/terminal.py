@@ -17,7 +17,6 @@ from typer import Option
 
 from fairway.cli.layout import LEAST_WIDTH, lines
 from fairway.ground.text import printable
-from fairway.plot.drawing import REPORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -179,6 +178,8 @@ def note(message: str) -> None:
 
 def note_report(path: Path) -> None:
     """Say where a report is, or the one of a directory, if it could be drawn."""
+    from fairway.plot.drawing import REPORT
+
     file = path / REPORT if path.is_dir() else path
     if file.is_file():
         note(f"Report: {file}")

@@ -13,8 +13,6 @@ from typer import Option
 from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
 from fairway.cli.terminal import note_report, print_json, show_table, size, warn
 from fairway.errors import InputError, read_text
-from fairway.ground import store
-from fairway.ground.inventory import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,6 +104,8 @@ class Ended:
 
     def begin(self, source: str) -> None:
         """Refuse, before anything is sent, a directory that its record may not replace."""
+        from fairway.ground import store
+
         self._source = source
         if self.record is not None and self._once:
             store.check_writable(self.record, "run")
@@ -158,6 +158,7 @@ def follow(
     """Do a job and show it; return its result."""
     from fairway.backends.transfer import jobs
     from fairway.cli.transfer_screen import Screen
+    from fairway.ground.inventory import source_of
 
     document = {"job": job, "options": dict(options), "measure": dict(measure)}
     # A receiver that is started again has another token.

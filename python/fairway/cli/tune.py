@@ -1,7 +1,5 @@
 """The command `fairway tune`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

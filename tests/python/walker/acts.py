@@ -179,9 +179,9 @@ def questions() -> tuple[tuple[str, ...], ...]:
     """Commands that need no experiment: the examples of their own help that read no file."""
     from typer.main import get_command
 
-    from fairway.cli.main import app
+    from fairway.cli.main import program
 
-    root = get_command(app)
+    root = get_command(program())
     asked = [root.commands[name] for name in _ASKED]
     asked += [one for group in _GROUPS for one in root.commands[group].commands.values()]
     found = []

@@ -1,7 +1,5 @@
 """The group of commands `fairway model`."""
 
-from __future__ import annotations
-
 from fairway.cli.model import fluid, laws, queues, saturation, streams, wlan
 from fairway.cli.terminal import commands
 

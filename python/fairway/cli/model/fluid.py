@@ -1,7 +1,5 @@
 """The command `fairway model fluid`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,7 +97,7 @@ def fluid(
 
 def _classes(
     rtts: list[str], counts: list[float], ccs: list[str], starts: list[str]
-) -> list[Flows]:
+) -> "list[Flows]":
     from fairway.ground import quantities
     from fairway.model.fluid import Flows
 
@@ -123,7 +121,7 @@ def _classes(
     ]
 
 
-def _json(curves: Curves, point: FixedPoint | None) -> dict[str, Any]:
+def _json(curves: "Curves", point: "FixedPoint | None") -> dict[str, Any]:
     from dataclasses import asdict
 
     def plain(value: Any) -> Any:
@@ -144,7 +142,7 @@ def _json(curves: Curves, point: FixedPoint | None) -> dict[str, Any]:
     }
 
 
-def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
+def _show(asked: "Fluid", curves: "Curves", point: "FixedPoint | None") -> None:
     means = curves.means
     low, high = means["queue_range"]
     fixed = ["–"] * 3
@@ -174,14 +172,14 @@ def _show(asked: Fluid, curves: Curves, point: FixedPoint | None) -> None:
     say(_believed(curves.outside, point))
 
 
-def _believed(outside: str | None, point: FixedPoint | None) -> str:
+def _believed(outside: str | None, point: "FixedPoint | None") -> str:
     said = "Inside the model's range." if outside is None else f"Outside of its range: {outside}."
     if point is None:
         said += " There is no fixed point: nothing stops the windows."
     return f"{said} Model: {MODEL}."
 
 
-def _draw(asked: Fluid, curves: Curves, file: Path) -> None:
+def _draw(asked: "Fluid", curves: "Curves", file: Path) -> None:
     from fairway.model.fluid_figure import chart
     from fairway.plot.figures import drawn
 

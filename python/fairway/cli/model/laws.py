@@ -1,7 +1,5 @@
 """`fairway model law` and `fairway model laws`: the throughput laws."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -251,7 +249,7 @@ def _quantity(option: str, text: str, suffix: str, bytes_of_packet: float) -> fl
     )
 
 
-def _ask(entry: Mapping[str, Any], points: Sequence[Mapping[str, float]]) -> Answer:
+def _ask(entry: Mapping[str, Any], points: Sequence[Mapping[str, float]]) -> "Answer":
     from fairway.model.laws import ask
 
     given = {name: [point[name] for point in points] for name in points[0]}
@@ -268,7 +266,7 @@ def _finite(value: float) -> float | None:
 
 
 def _document(
-    entry: Mapping[str, Any], points: Sequence[Mapping[str, float]], answer: Answer
+    entry: Mapping[str, Any], points: Sequence[Mapping[str, float]], answer: "Answer"
 ) -> dict[str, Any]:
     """What is known, as JSON: infinite numbers are null."""
     rows = [
@@ -284,7 +282,7 @@ def _document(
     return {**law, **rows[0]} if len(rows) == 1 else {**law, "points": rows}
 
 
-def _show_point(entry: Mapping[str, Any], answer: Answer) -> None:
+def _show_point(entry: Mapping[str, Any], answer: "Answer") -> None:
     say(entry["title"])
     typer.echo()
     width = max(len(_option(name)) for name in answer.values)
@@ -305,7 +303,7 @@ def _show_points(
     entry: Mapping[str, Any],
     points: Sequence[Mapping[str, float]],
     varied: Sequence[str],
-    answer: Answer,
+    answer: "Answer",
 ) -> None:
     def heading(name: str) -> str:
         unit = _unit(name)

@@ -1,7 +1,5 @@
 """The command `fairway model saturation`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from typer import Option

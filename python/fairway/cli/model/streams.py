@@ -1,7 +1,6 @@
 """The command `fairway model streams`."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +12,6 @@ from fairway.errors import InputError
 from fairway.ground.text import ABSENT, milliseconds, number, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fairway.model.streams import RedQueue, Streams
 
 #: Rows of a printed table; of more, some are left out.
@@ -94,7 +91,7 @@ def streams(
         note(f"Figure: {figure}")
 
 
-def red_queue(written: str) -> RedQueue:
+def red_queue(written: str) -> "RedQueue":
     """RED's curve, written "10:50:0.1" or "10:50:0.1:gentle"."""
     from fairway.model.streams import RedQueue
 
@@ -111,7 +108,7 @@ def red_queue(written: str) -> RedQueue:
     return RedQueue(low, high, probability, gentle=len(parts) == 4)
 
 
-def _show(found: Streams) -> None:
+def _show(found: "Streams") -> None:
     answer = found.answer
     say(found.reason)
     say(f"Model: {answer['model']}.")

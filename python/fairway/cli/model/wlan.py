@@ -1,7 +1,6 @@
 """The command `fairway model wlan`."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,8 +11,6 @@ from fairway.errors import InputError
 from fairway.ground.text import milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fairway.model.wlan import Flow, Prediction
 
 #: Rows of a printed table.
@@ -116,7 +113,7 @@ def wlan(
         _show(found)
 
 
-def _flows(downloads: int, uploads: int, window: str) -> list[Flow]:
+def _flows(downloads: int, uploads: int, window: str) -> "list[Flow]":
     from fairway.model.wlan import Flow
 
     count = downloads + uploads
@@ -137,7 +134,7 @@ def _flows(downloads: int, uploads: int, window: str) -> list[Flow]:
     ]
 
 
-def _show(found: Prediction) -> None:
+def _show(found: "Prediction") -> None:
     answer = found.answer
     downloads = sum(flow.direction == "download" for flow in found.flows)
     sentences = [f"{_mbit(found.goodput_bps)} Mbit/s of payload"]
@@ -164,7 +161,7 @@ def _mbit(bits: float) -> str:
     return f"{bits / 1e6:.4g}"
 
 
-def _show_rates(found: Prediction) -> None:
+def _show_rates(found: "Prediction") -> None:
     """One row for all flows that are alike."""
     alike: dict[tuple[Any, ...], int] = {}
     for flow, answer in zip(found.flows, found.answer["flows"], strict=True):
