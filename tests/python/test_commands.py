@@ -12,7 +12,7 @@ import typer.main
 import fairway
 from conftest import SMALL, command
 from fairway.cli import main as cli
-from fairway.cli.main import app
+from fairway.cli.main import program
 from fairway.results.report import flow_tables, link_tables
 from fairway.sweep.report import sweep_table
 
@@ -33,8 +33,8 @@ def groups(command, path):
         yield from groups(inner, f"{path} {name}")
 
 
-COMMANDS = dict(leaves(typer.main.get_command(app), "fairway"))
-GROUPS = dict(groups(typer.main.get_command(app), "fairway"))
+COMMANDS = dict(leaves(typer.main.get_command(program()), "fairway"))
+GROUPS = dict(groups(typer.main.get_command(program()), "fairway"))
 
 
 @pytest.mark.parametrize("path", GROUPS)
@@ -125,6 +125,9 @@ def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
     assert "polars" not in loaded_by("run", small, "--json")
     for name in ("a", "b"):
         fairway.run(small, tmp_path / name)
+    # A report has charts, which need neither Altair nor what draws them on paper.
+    loaded = loaded_by("run", small, "--out", tmp_path / "c")
+    assert drawing & loaded == {"jinja2"}
     assert not drawing & loaded_by("compare", tmp_path / "a", tmp_path / "b")
 
 

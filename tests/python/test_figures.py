@@ -175,7 +175,7 @@ def test_a_single_sample_is_a_point():
 def test_times_of_short_runs_are_told_apart():
     rows = samples(*((n * 1e-5, "a", float(n)) for n in range(1, 101)))
     chart = over_time(rows, QUANTITIES["goodput"])
-    assert pl.read_csv(io.StringIO(chart.data.values))["t"].n_unique() == 100
+    assert pl.read_csv(io.StringIO(chart.parts["data"]["values"]))["t"].n_unique() == 100
 
 
 def test_the_measuring_window_is_shaded_where_it_is_not_the_whole_run():

@@ -78,7 +78,7 @@ def test_groups_are_told_apart_by_every_eye(theme, vision):
 def test_groups_are_told_apart_without_colour():
     assert len(set(SHAPES)) == 7
     groups = [str(number) for number in range(42)]
-    shapes = group_encoding(groups)[1].to_dict()["scale"]["range"]
+    shapes = group_encoding(groups)[1]["scale"]["range"]
     both = {(shape, index % len(COLOURS["light"])) for index, shape in enumerate(shapes)}
     assert len(both) == 42
 

@@ -191,7 +191,7 @@ def test_every_transfer_is_drawn_until_all_is_delivered(tmp_path: Path) -> None:
     done = replay(capture, ["vegas"], tmp_path / "replay", same="cubic")
     drawn = report.charts(done.to_json(), done.transfer.series, done.sweep)
     for name, chart in drawn.items():
-        data = pl.read_csv(io.StringIO(chart.data.values))
+        data = pl.read_csv(io.StringIO(chart.parts["data"]["values"]))
         ends = data.group_by("id", maintain_order=True).agg(pl.col("t").max(), pl.col("v").last())
         found = {label: rest for label, *rest in ends.iter_rows()}
         names = ("measured", "cubic (as measured)", "vegas")

@@ -21,20 +21,21 @@ from reference import DOCS, page_name
 
 import fairway
 from fairway.compare.gallery.run import Gallery, portraits
-from fairway.plot.figures import AnyChart, drawn
+from fairway.plot import vega
+from fairway.plot.figures import drawn
 
 EXAMPLES = DOCS.parent / "examples"
 
 
-def of_algorithms(gallery: Gallery) -> dict[str, AnyChart]:
+def of_algorithms(gallery: Gallery) -> dict[str, vega.Chart]:
     """The figures of the gallery and of each algorithm's page, by their place in the site."""
-    found: dict[str, AnyChart] = {"commands/gallery.svg": gallery.figure()}
+    found: dict[str, vega.Chart] = {"commands/gallery.svg": gallery.figure()}
     for portrait in portraits(gallery.algorithms):
         found[f"algorithms/figures/{page_name(portrait.algorithm)}.svg"] = portrait.figure()
     return found
 
 
-def tour() -> dict[Path, AnyChart]:
+def tour() -> dict[Path, vega.Chart]:
     """The figures of the tour, of its own experiments."""
     first = fairway.run(EXAMPLES / "single.toml")
     shares = fairway.run(EXAMPLES / "shares.toml")
@@ -54,12 +55,12 @@ def numbers(gallery: Gallery) -> str:
     return table(shown.columns, [[f"`{row[0]}`", *row[1:]] for row in shown.rows])
 
 
-def svg(chart: AnyChart) -> str:
+def svg(chart: vega.Chart) -> str:
     """A chart as the file of a page."""
     return shortened(drawn(chart, "svg").decode())
 
 
-def digest(chart: AnyChart) -> str:
+def digest(chart: vega.Chart) -> str:
     """What a chart shows, as one line at the end of its file."""
     spec = json.dumps(chart.to_dict(), sort_keys=True)
     return f"<!-- shows {hashlib.sha256(spec.encode()).hexdigest()} -->\n"

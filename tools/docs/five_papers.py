@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from figures import digest, shortened
 from reference import DOCS
 
-from fairway.plot.figures import AnyChart, drawn, print_config
+from fairway.plot import vega
+from fairway.plot.figures import drawn, print_config
 
 Row = dict[str, Any]
 
@@ -46,7 +46,7 @@ class Study:
                 yield {**cell["point"], **{key: cell[key] for key in ("measured", "published")}}
 
 
-def khader2020(study: Study) -> AnyChart:
+def khader2020(study: Study) -> vega.Chart:
     """Table C-1: published as points, ns-3's run 0 as lines."""
     names = {"newreno": "NewReno", "bic": "BIC", "ledbat": "LEDBAT", "hybla": "Hybla"}
     rows = []
@@ -63,27 +63,27 @@ def khader2020(study: Study) -> AnyChart:
                 "published": None if published is None else published / 1000,
             }
         )
-    chart = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X(
+    chart = vega.Chart({"values": rows}).encode(
+        x=vega.field(
             "rate:Q",
-            scale=alt.Scale(type="log"),
+            scale=vega.scale(type="log"),
             title="packet error rate",
-            axis=alt.Axis(values=[1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 5e-2], format="~e"),
+            axis=vega.axis(values=[1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 5e-2], format="~e"),
         ),
-        color=alt.Color("of:N", title=None),
+        color=vega.field("of:N", title=None),
     )
-    throughput = alt.Scale(type="log")
-    lines = chart.mark_line().encode(
-        y=alt.Y("measured:Q", scale=throughput, title="throughput (Mbit/s)"),
-        strokeDash=alt.condition(
-            f"datum.of == 'DCM+, {EQUATIONS}'", alt.value([4, 3]), alt.value([1, 0])
+    throughput = vega.scale(type="log")
+    lines = chart.mark("line").encode(
+        y=vega.field("measured:Q", scale=throughput, title="throughput (Mbit/s)"),
+        strokeDash=vega.condition(
+            f"datum.of == 'DCM+, {EQUATIONS}'", vega.value([4, 3]), vega.value([1, 0])
         ),
     )
-    points = chart.transform_filter("datum.published != null").mark_point(filled=True, size=40)
+    points = chart.transform(filter="datum.published != null").mark("point", filled=True, size=40)
     return (lines + points.encode(y="published:Q")).properties(width=520, height=300)
 
 
-def gelle2008(study: Study) -> AnyChart:
+def gelle2008(study: Study) -> vega.Chart:
     """Asymmetry of every pair: measured over published."""
     names = {"ns2-tcp-linux": "TCP-Linux", "ns2-sack1": "ns-2's default agent"}
     rows = [
@@ -95,22 +95,22 @@ def gelle2008(study: Study) -> AnyChart:
         }
         for cell in study.cells("pairs", "asymmetry")
     ]
-    scale = alt.Scale(domain=[-1, 1])
-    ends = alt.Chart(alt.Data(values=[{"at": -1}, {"at": 1}]))
-    line = ends.mark_line(color="#999", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
-    pairs = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("published:Q", scale=scale, title="asymmetry, table 1"),
-        y=alt.Y("measured:Q", scale=scale, title="asymmetry, measured"),
+    scale = vega.scale(domain=[-1, 1])
+    ends = vega.Chart({"values": [{"at": -1}, {"at": 1}]})
+    line = ends.mark("line", color="#999", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
+    pairs = vega.Chart({"values": rows}).encode(
+        x=vega.field("published:Q", scale=scale, title="asymmetry, table 1"),
+        y=vega.field("measured:Q", scale=scale, title="asymmetry, measured"),
     )
-    marks = pairs.mark_point(filled=True, size=45).encode(
-        color=alt.Color("agent:N", title=None), shape=alt.Shape("agent:N", title=None)
+    marks = pairs.mark("point", filled=True, size=45).encode(
+        color=vega.field("agent:N", title=None), shape=vega.field("agent:N", title=None)
     )
-    far = pairs.transform_filter("abs(datum.measured - datum.published) > 0.15")
-    names_of = far.mark_text(align="left", dx=8).encode(text="pair:N")
+    far = pairs.transform(filter="abs(datum.measured - datum.published) > 0.15")
+    names_of = far.mark("text", align="left", dx=8).encode(text="pair:N")
     return (line + marks + names_of).properties(width=360, height=360)
 
 
-def alrshah2009(study: Study) -> AnyChart:
+def alrshah2009(study: Study) -> vega.Chart:
     """Figure 5.3: mean share sent again, in the simulator and on a Linux kernel."""
     shown = {"9 ms, RED 10-50": "simulator", "SACK": "simulator, SACK"}
     published, kernel = "figure 5.3", "Linux 6.1"
@@ -127,7 +127,7 @@ def alrshah2009(study: Study) -> AnyChart:
     return _dots(rows, [published, *shown.values(), kernel], "mean share of packets sent again")
 
 
-def prukpaiboon2012(study: Study) -> AnyChart:
+def prukpaiboon2012(study: Study) -> vega.Chart:
     """Figure 4, and what the fitted path predicts of figure 3."""
     shown = {"fitted": "simulator, fitted", "0.5 ms, Linux 6.1": "simulator, Linux 6.1"}
     cells = [
@@ -143,32 +143,34 @@ def prukpaiboon2012(study: Study) -> AnyChart:
     ]
     known = {cell[ERROR_RATE]: cell["published"] for cell in cells}
     rows += [{"of": "figure 4", "loss": at, "mbps": bps / 1e6} for at, bps in known.items()]
-    chart = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("loss:Q", title="packet loss", axis=alt.Axis(format="%")),
-        y=alt.Y("mbps:Q", title="mean of four algorithms (Mbit/s)"),
-        color=alt.Color("of:N", title=None),
+    chart = vega.Chart({"values": rows}).encode(
+        x=vega.field("loss:Q", title="packet loss", axis=vega.axis(format="%")),
+        y=vega.field("mbps:Q", title="mean of four algorithms (Mbit/s)"),
+        color=vega.field("of:N", title=None),
     )
-    lines = chart.transform_filter("datum.of != 'figure 4'").mark_line(point=True)
-    points = chart.transform_filter("datum.of == 'figure 4'").mark_point(filled=True, size=70)
+    lines = chart.transform(filter="datum.of != 'figure 4'").mark("line", point=True)
+    points = chart.transform(filter="datum.of == 'figure 4'").mark("point", filled=True, size=70)
     return (lines + points).properties(width=460, height=260)
 
 
-def _dots(rows: Sequence[Row], order: Sequence[str], title: str) -> AnyChart:
+def _dots(rows: Sequence[Row], order: Sequence[str], title: str) -> vega.Chart:
     """A dot for each algorithm and source."""
     return (
-        alt.Chart(alt.Data(values=list(rows)))
-        .mark_point(filled=True, size=80)
+        vega.Chart({"values": list(rows)})
+        .mark("point", filled=True, size=80)
         .encode(
-            x=alt.X("share:Q", title=title, axis=alt.Axis(format="%")),
-            y=alt.Y("cc:N", title=None, sort=["scalable", "reno", "highspeed", "htcp", "cubic"]),
-            color=alt.Color("of:N", title=None, scale=alt.Scale(domain=list(order))),
-            shape=alt.Shape("of:N", title=None, scale=alt.Scale(domain=list(order))),
+            x=vega.field("share:Q", title=title, axis=vega.axis(format="%")),
+            y=vega.field(
+                "cc:N", title=None, sort=["scalable", "reno", "highspeed", "htcp", "cubic"]
+            ),
+            color=vega.field("of:N", title=None, scale=vega.scale(domain=list(order))),
+            shape=vega.field("of:N", title=None, scale=vega.scale(domain=list(order))),
         )
         .properties(width=460, height=150)
     )
 
 
-FIGURES: Mapping[str, Callable[[Study], AnyChart]] = {
+FIGURES: Mapping[str, Callable[[Study], vega.Chart]] = {
     "alrshah2009": alrshah2009,
     "khader2020": khader2020,
     "gelle2008": gelle2008,

@@ -17,7 +17,8 @@ from reference import DOCS
 
 import fairway
 from fairway.model.fluid_figure import panel, stacked
-from fairway.plot.figures import AnyChart, drawn, print_config
+from fairway.plot import vega
+from fairway.plot.figures import drawn, print_config
 from fairway.results.run import Run
 from fairway.study.files import load_study
 
@@ -77,7 +78,7 @@ def panels(scenario: Mapping[str, Any], name: str) -> list[Any]:
     ]
 
 
-def figure() -> AnyChart:
+def figure() -> vega.Chart:
     """All of them, below each other."""
     scenarios = load_study(STUDY).part.scenarios
     return stacked(

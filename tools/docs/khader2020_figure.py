@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import tempfile
 
-import altair as alt
 from figures import digest, shortened
 from reference import DOCS
 
+from fairway.plot import vega
 from fairway.plot.figures import drawn, print_config
 from fairway.plot.quantities import QUANTITIES
 from fairway.study.files import find
@@ -42,7 +42,7 @@ def main() -> None:
             for names in PANELS.get(axes["scenario"], ()) if axes["title"] == TRANSFER else ():
                 chart = time_chart(outcome, [QUANTITIES[name] for name in names], height=110)
                 charts.append(chart.properties(title=axes["scenario"]))
-        figure = alt.vconcat(*charts)
+        figure = vega.vconcat(*charts)
         svg = shortened(drawn(figure, "svg").decode())
         shown = digest(figure.properties(config=print_config()))
         FIGURE.write_text(svg + shown, encoding="utf-8")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import altair as alt
 import polars as pl
 from figures import digest, shortened
 from reference import DOCS, table
 
 import fairway
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.figures import drawn, inline, print_config
 from fairway.sweep.result import Sweep
 
@@ -45,15 +45,15 @@ def measured(backend: str) -> list[dict[str, Any]]:
     return rows
 
 
-def figure(frame: pl.DataFrame) -> alt.Chart:
+def figure(frame: pl.DataFrame) -> vega.Chart:
     """Goodput over connections, a line for each side."""
-    x = alt.X("connections:Q", title="Connections")
-    y = alt.Y("goodput:Q", title="Goodput in Mbit/s", scale=alt.Scale(domain=[0, 10]))
-    colour = alt.Color("side:N", title=None, legend=alt.Legend(orient="bottom"))
-    dash = alt.StrokeDash("side:N", title=None)
+    x = vega.field("connections:Q", title="Connections")
+    y = vega.field("goodput:Q", title="Goodput in Mbit/s", scale=vega.scale(domain=[0, 10]))
+    colour = vega.field("side:N", title=None, legend=vega.legend(orient="bottom"))
+    dash = vega.field("side:N", title=None)
     shown = inline(frame.select("connections", "side", "goodput"))
-    chart = alt.Chart(shown).mark_line(point=True)
-    return chart.encode(x, y, colour, dash).properties(width=420, height=260)
+    chart = vega.Chart(shown).mark("line", point=True)
+    return chart.encode(x=x, y=y, color=colour, strokeDash=dash).properties(width=420, height=260)
 
 
 def main() -> int:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import tempfile
 
-import altair as alt
 import polars as pl
 from figures import digest, shortened
 from reference import DOCS
 
 from fairway.metrics.phases import of_series
+from fairway.plot import vega
 from fairway.plot.figures import drawn, inline, print_config
 from fairway.results.phase_charts import phase_chart
 from fairway.results.tables import INFLATED
@@ -29,13 +29,13 @@ RECORDED = DOCS.parent / "tests" / "python" / "ns2_lte_windows.csv"
 UNTIL_S = 12.0
 
 
-def as_recorded(sender: str) -> alt.Chart:
+def as_recorded(sender: str) -> vega.Chart:
     """ns-2's window of a sender."""
     rows = pl.read_csv(RECORDED).filter(pl.col("sender") == sender)
     shown = rows.select(pl.col("t_s").alias("t"), "cwnd")
     return (
-        alt.Chart(inline(shown, t="number", cwnd="number"))
-        .mark_line(interpolate="step-after", strokeDash=[3, 3], strokeWidth=1.5, color="#c2410c")
+        vega.Chart(inline(shown, t="number", cwnd="number"))
+        .mark("line", interpolate="step-after", strokeDash=[3, 3], strokeWidth=1.5, color="#c2410c")
         .encode(x="t:Q", y="cwnd:Q")
     )
 
@@ -54,10 +54,10 @@ def main() -> None:
             if INFLATED in rows.columns:
                 rows = rows.with_columns(pl.col(INFLATED).alias("cwnd_segments"))
             chart = phase_chart(rows, found, y_max=105, width=640, height=120)
-            chart = alt.layer(chart, as_recorded(sender))
+            chart = vega.layer(chart, as_recorded(sender))
             title = f"{sender}: cwnd (packets) over time (s); dashed: ns-2.35"
             charts.append(chart.properties(title=title))
-        figure = alt.vconcat(*charts)
+        figure = vega.vconcat(*charts)
         svg = shortened(drawn(figure, "svg").decode())
         shown = digest(figure.properties(config=print_config()))
         FIGURE.write_text(svg + shown, encoding="utf-8")

@@ -11,13 +11,13 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import altair as alt
 import polars as pl
 from reference import DOCS, table
 from threshold import TARGET, asked, deliverable_bps
 
+from fairway.plot import vega
 from fairway.plot.figures import PALETTE, drawn, inline
 from fairway.study.files import find
 
@@ -99,7 +99,7 @@ def cells(result: Any, **at: Any) -> list[Any]:
     ]
 
 
-def threshold_chart(result: Any) -> alt.ConcatChart:
+def threshold_chart(result: Any) -> vega.Chart:
     """Share used over the number of streams: the model's line, the simulator's dots."""
     charts = []
     for path, (threshold, whole) in limits().items():
@@ -113,20 +113,24 @@ def threshold_chart(result: Any) -> alt.ConcatChart:
                 for cell in cells(result, scenario=path)
             ]
         )
-        base = alt.Chart(inline(rows.with_columns(pl.col("m", "p").round(3)), n="number"))
-        x = alt.X("n:Q", title="Streams", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(zero=False))
-        line = base.mark_line(color="#777").encode(
-            x=x, y=alt.Y("p:Q", title="Used (%)", scale=alt.Scale(zero=False))
+        base = vega.Chart(inline(rows.with_columns(pl.col("m", "p").round(3)), n="number"))
+        x = vega.field(
+            "n:Q", title="Streams", axis=vega.axis(tickMinStep=1), scale=vega.scale(zero=False)
         )
-        dots = base.mark_point(filled=True, size=40, color=PALETTE[0]).encode(x=x, y="m:Q")
+        line = base.mark("line", color="#777").encode(
+            x=x, y=vega.field("p:Q", title="Used (%)", scale=vega.scale(zero=False))
+        )
+        dots = base.mark("point", filled=True, size=40, color=PALETTE[0]).encode(x=x, y="m:Q")
         marks = inline(pl.DataFrame({"g": [100 * TARGET], "x": [threshold]}), g="number")
-        goal = alt.Chart(marks).mark_rule(strokeDash=[4, 3], color="#999").encode(y="g:Q")
-        at = alt.Chart(marks).mark_rule(color="#999").encode(x="x:Q")
-        charts.append(alt.layer(goal, at, line, dots).properties(title=path, width=200, height=130))
-    return cast(alt.ConcatChart, alt.concat(*charts, columns=3))
+        goal = vega.Chart(marks).mark("rule", strokeDash=[4, 3], color="#999").encode(y="g:Q")
+        at = vega.Chart(marks).mark("rule", color="#999").encode(x="x:Q")
+        charts.append(
+            vega.layer(goal, at, line, dots).properties(title=path, width=200, height=130)
+        )
+    return vega.concat(*charts, columns=3)
 
 
-def ceiling_chart(result: Any) -> alt.ConcatChart:
+def ceiling_chart(result: Any) -> vega.Chart:
     """Share used over the ceiling, by five and by ten streams, a chart for each queue."""
     charts = []
     for queue in ("droptail", "red"):
@@ -143,17 +147,17 @@ def ceiling_chart(result: Any) -> alt.ConcatChart:
         ]  # fmt: skip
         order = list(dict.fromkeys(row["c"] for row in rows))
         title = {"droptail": "Drop-tail, 300 packets", "red": "RED, 10 to 50 packets"}[queue]
-        base = alt.Chart(inline(pl.DataFrame(rows), m="number"), title=title).encode(
-            x=alt.X("c:N", sort=order, title="Ceiling of each stream (Mbit/s)",
-                    axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("m:Q", title="Used (%)", scale=alt.Scale(domain=[0, 105])),
-            color=alt.Color("cc:N", title=None),
+        base = vega.Chart(inline(pl.DataFrame(rows), m="number"), title=title).encode(
+            x=vega.field("c:N", sort=order, title="Ceiling of each stream (Mbit/s)",
+                    axis=vega.axis(labelAngle=0)),
+            y=vega.field("m:Q", title="Used (%)", scale=vega.scale(domain=[0, 105])),
+            color=vega.field("cc:N", title=None),
         )  # fmt: skip
-        dash = alt.StrokeDash("n:N", title=None, sort=["10 streams", "5 streams"])
-        points = base.mark_point(filled=True, size=30).encode(detail="n:N")
-        chart = base.mark_line().encode(strokeDash=dash) + points
+        dash = vega.field("n:N", title=None, sort=["10 streams", "5 streams"])
+        points = base.mark("point", filled=True, size=30).encode(detail="n:N")
+        chart = base.mark("line").encode(strokeDash=dash) + points
         charts.append(chart.properties(width=320, height=240))
-    return cast(alt.ConcatChart, alt.concat(*charts, columns=2))
+    return vega.concat(*charts, columns=2)
 
 
 if __name__ == "__main__":

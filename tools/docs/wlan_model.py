@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from figures import digest, shortened
 from reference import DOCS, table
 
 import fairway
 from fairway.model.wlan import Access, wlan
+from fairway.plot import vega
 from fairway.plot.figures import drawn, print_config
 from fairway.study.reproduce import Reproduction
 from fairway.study.residuals import residual_charts
@@ -100,11 +100,11 @@ def _place(point: Mapping[str, Any]) -> Point:
     return point["topology.standard"], point["stack.delayed_ack"]
 
 
-def figure(result: Reproduction) -> alt.ConcatChart:
+def figure(result: Reproduction) -> vega.Chart:
     """Residuals of the goodput of all flows, a chart for each standard and kind of ACKs."""
     charts = residual_charts(result.parts[""], result.study.part.figures[0], width=270, height=170)
     titled = [chart.properties(title=name) for name, chart in charts.items()]
-    return alt.concat(*titled, columns=2)
+    return vega.concat(*titled, columns=2)
 
 
 def main() -> int:

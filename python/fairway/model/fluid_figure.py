@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
+from fairway.plot import vega
 from fairway.plot.figures import MAX_POINTS, PALETTE, inline
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Line = tuple[Any, Any]
 
 
-def chart(asked: Fluid, curves: Curves) -> alt.VConcatChart:
+def chart(asked: Fluid, curves: Curves) -> vega.Chart:
     """Mean windows of all classes, and the queue with its average."""
     windows = {
         _name(asked, index): (curves.time_s, window) for index, window in enumerate(curves.windows)
@@ -37,15 +37,15 @@ def _name(asked: Fluid, index: int) -> str:
     return f"{flows.flows:g} {flows.cc}, {flows.rtt_s * 1e3:g} ms"
 
 
-def stacked(*panels: alt.Chart) -> alt.VConcatChart:
+def stacked(*panels: vega.Chart) -> vega.Chart:
     """Panels below each other, each with its own colours."""
-    column: alt.VConcatChart = alt.vconcat(*panels).resolve_scale(color="independent")
+    column: vega.Chart = vega.vconcat(*panels).resolve_scale(color="independent")
     return column
 
 
 def panel(
     lines: Mapping[str, Line], title: str, told: str, *, width: int = 640, height: int = 180
-) -> alt.Chart:
+) -> vega.Chart:
     """Lines over time, the first below the others; `told` describes the chart."""
     frame = pl.concat(
         pl.DataFrame({"t": list(times), "v": list(values)})
@@ -54,16 +54,16 @@ def panel(
         for name, (times, values) in lines.items()
     )
     end = float(frame["t"].max() or 0.0)  # type: ignore[arg-type]
-    drawn: alt.Chart = (
-        alt.Chart(inline(frame, t="number", v="number"), description=told)
-        .mark_line(strokeWidth=1.4, strokeJoin="round", clip=True)
+    drawn: vega.Chart = (
+        vega.Chart(inline(frame, t="number", v="number"), description=told)
+        .mark("line", strokeWidth=1.4, strokeJoin="round", clip=True)
         .encode(
-            x=alt.X("t:Q", title="Time (s)", scale=alt.Scale(domain=[0, end], nice=False)),
-            y=alt.Y("v:Q", title=title, axis=alt.Axis(tickCount=5)),
-            color=alt.Color(
+            x=vega.field("t:Q", title="Time (s)", scale=vega.scale(domain=[0, end], nice=False)),
+            y=vega.field("v:Q", title=title, axis=vega.axis(tickCount=5)),
+            color=vega.field(
                 "id:N",
-                scale=alt.Scale(domain=list(lines), range=PALETTE),
-                legend=alt.Legend(orient="top", title=None, symbolType="stroke", labelLimit=240)
+                scale=vega.scale(domain=list(lines), range=PALETTE),
+                legend=vega.legend(orient="top", title=None, symbolType="stroke", labelLimit=240)
                 if len(lines) > 1
                 else None,
             ),

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairway import _core
 from fairway.errors import InputError
@@ -14,8 +14,9 @@ from fairway.model import quantities
 from fairway.model.answer import answered
 
 if TYPE_CHECKING:
-    import altair as alt
     import polars as pl
+
+    from fairway.plot import vega
 
 Losers = Literal["one", "all", "random"]
 
@@ -114,7 +115,7 @@ class Streams:
             self.answer["table"], schema_overrides=dict.fromkeys(numbers, pl.Float64)
         )
 
-    def chart(self, *, width: int = 560, height: int = 190) -> alt.VConcatChart:
+    def chart(self, *, width: int = 560, height: int = 190) -> vega.Chart:
         """Utilisation and loss over the number of streams, with the threshold marked."""
         return _chart(self, width=width, height=height)
 
@@ -215,11 +216,11 @@ def algorithms() -> list[str]:
     return _core.model_algorithms()
 
 
-def _chart(found: Streams, *, width: int, height: int) -> alt.VConcatChart:
+def _chart(found: Streams, *, width: int, height: int) -> vega.Chart:
     """Utilisation above loss, over the number of streams, with the threshold marked."""
-    import altair as alt
     import polars as pl
 
+    from fairway.plot import vega
     from fairway.plot.figures import PALETTE, inline
 
     table = found.table
@@ -239,41 +240,42 @@ def _chart(found: Streams, *, width: int, height: int) -> alt.VConcatChart:
         )
     ]
     described = f"Utilisation and loss of {found.cc} over the number of streams. {found.reason}"
-    return alt.vconcat(*panels).properties(
-        title=alt.Title(found.reason, anchor="start", fontSize=12, fontWeight="normal"),
+    return vega.vconcat(*panels).properties(
+        title=vega.title(found.reason, anchor="start", fontSize=12, fontWeight="normal"),
         description=described,
     )
 
 
 def _panel(
-    data: alt.InlineData, found: Streams, column: str, title: str, colour: str, last: int
-) -> alt.LayerChart:
-    import altair as alt
+    data: vega.Options, found: Streams, column: str, title: str, colour: str, last: int
+) -> vega.Chart:
     import polars as pl
 
+    from fairway.plot import vega
     from fairway.plot.figures import inline
 
-    x = alt.X(
+    x = vega.field(
         "n:Q",
         title="Streams",
-        scale=alt.Scale(domain=[1, last], nice=False),
-        axis=alt.Axis(tickMinStep=1, format="d"),
+        scale=vega.scale(domain=[1, last], nice=False),
+        axis=vega.axis(tickMinStep=1, format="d"),
     )
     line = (
-        alt.Chart(data)
-        .mark_line(
-            point=alt.OverlayMarkDef(color=colour) if last <= MOST_DOTS else False,
+        vega.Chart(data)
+        .mark("line", point={"color": colour} if last <= MOST_DOTS else False,
             color=colour,
             strokeWidth=1.4,
         )
-        .encode(x=x, y=alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True)),
+        .encode(x=x, y=vega.field(f"{column}:Q", title=title, scale=vega.scale(zero=True)),
                 tooltip=["n:Q", f"{column}:Q"])
     )  # fmt: skip
-    layers: list[alt.Chart] = [line]
+    layers: list[vega.Chart] = [line]
     if column == "u":
         goal = inline(pl.DataFrame({"y": [100 * found.target]}), y="number")
-        layers.append(alt.Chart(goal).mark_rule(strokeDash=[4, 3], color="#666").encode(y="y:Q"))
+        layers.append(
+            vega.Chart(goal).mark("rule", strokeDash=[4, 3], color="#666").encode(y="y:Q")
+        )
     if found.threshold is not None and found.threshold <= last:
         at = inline(pl.DataFrame({"x": [found.threshold]}), x="number")
-        layers.append(alt.Chart(at).mark_rule(color="#666").encode(x=alt.X("x:Q")))
-    return cast("alt.LayerChart", alt.layer(*layers))
+        layers.append(vega.Chart(at).mark("rule", color="#666").encode(x=vega.field("x:Q")))
+    return vega.layer(*layers)

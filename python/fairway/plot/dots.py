@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
 import polars as pl
 
+from fairway.plot import vega
 from fairway.plot.figures import PUBLISHED, Width, group_encoding, inline, layered
 
 #: In pixels.
@@ -22,7 +22,7 @@ def dots(
     log: bool,
     domain: tuple[float, float],
     width: Width = 300,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """One row for each value of an axis; the same horizontal axis for all charts of a figure.
 
     `rows` has columns `y` (the row), `series`, `mean`, `low`, `high` and `published`, whose numbers
@@ -31,31 +31,33 @@ def dots(
     """
     numbers = ("mean", "low", "high", "published")
     data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
-    base = alt.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
+    base = vega.Chart(inline(data, **dict.fromkeys(numbers, "number")), description=title)
     # Every layer says so: one that does not would draw the axis down to zero.
-    scale = alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False, zero=False)
+    scale = vega.scale(type="log" if log else "linear", domain=list(domain), nice=False, zero=False)
     # Rates in M and k, and small numbers as they are: "~s" alone would write 0.01 as "10m".
     ticks = "abs(datum.value) < 10000 ? format(datum.value, '~g') : format(datum.value, '~s')"
-    axis = alt.Axis(tickCount=5, labelExpr=ticks)
+    axis = vega.axis(tickCount=5, labelExpr=ticks)
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", title=x_title, scale=scale, axis=axis)
+    def x(field: str) -> vega.Options:
+        return vega.field(f"{field}:Q", title=x_title, scale=scale, axis=axis)
 
-    y = alt.Y("y:N", title=None, sort=list(order), axis=alt.Axis(grid=True, labelLimit=200))
+    y = vega.field("y:N", title=None, sort=list(order), axis=vega.axis(grid=True, labelLimit=200))
     color, shape = group_encoding(list(dict.fromkeys(data["series"])), field="series")
-    dot = base.mark_point(filled=True, size=60, opacity=1).encode(
+    dot = base.mark("point", filled=True, size=60, opacity=1).encode(
         x=x("mean"),
         y=y,
         color=color,
         shape=shape,
         tooltip=["y:N", "series:N", "mean:Q", "published:Q"],
     )
-    layers: list[alt.Chart] = [dot]
+    layers: list[vega.Chart] = [dot]
     if not data["low"].drop_nulls().is_empty():
         layers.insert(
-            0, base.mark_rule(strokeWidth=2).encode(x=x("low"), x2="high:Q", y=y, color=color)
+            0, base.mark("rule", strokeWidth=2).encode(x=x("low"), x2="high:Q", y=y, color=color)
         )
     if not data["published"].drop_nulls().is_empty():
-        target = base.mark_tick(thickness=2, size=16, color=PUBLISHED).encode(x=x("published"), y=y)
+        target = base.mark("tick", thickness=2, size=16, color=PUBLISHED).encode(
+            x=x("published"), y=y
+        )
         layers.insert(0, target)
     return layered(layers, title, width, _ROW_HEIGHT * len(order))

@@ -1,4 +1,4 @@
-"""Charts: each is one Altair definition, drawn in reports, notebooks and on paper alike."""
+"""Charts: each is one Vega-Lite document, drawn in reports, notebooks and on paper alike."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import altair as alt
 import polars as pl
 
 from fairway import _core
 from fairway.errors import writing
+from fairway.plot import vega
 from fairway.plot.formats import check_formats
 from fairway.plot.quantities import Keep, Quantity
 
@@ -49,16 +49,13 @@ LEGEND_WIDTH = 880
 _CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
 Width = int | Literal["container"]
-TimeChart = alt.Chart | alt.LayerChart
-AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
 
 
 def layered(
-    layers: Sequence[alt.Chart | alt.LayerChart], title: str, width: Width, height: int | alt.Step
-) -> alt.LayerChart:
+    layers: Sequence[vega.Chart], title: str, width: Width, height: int | vega.Options
+) -> vega.Chart:
     """Layers as one chart; `title` is its accessible name."""
-    chart = alt.layer(*layers).properties(width=width, height=height, description=title)
-    return cast(alt.LayerChart, chart)
+    return vega.layer(*layers).properties(width=width, height=height, description=title)
 
 
 def is_rate_based(cc: str) -> bool:
@@ -96,7 +93,7 @@ def over_time(
     titles: bool = True,
     legend_width: int = LEGEND_WIDTH,
     window: tuple[float, float] | None = None,
-) -> TimeChart:
+) -> vega.Chart:
     """One line per flow or link over time; a point where there is one sample only.
 
     `frame` is `Run.series` or `Run.queues`, and `domain` the names in the order of their colours.
@@ -118,78 +115,78 @@ def over_time(
     y_scale = (
         _y_scale(data["v"], quantity, has_points=not alone.is_empty())
         if y_max is None
-        else alt.Scale(domain=[y_min, y_max])
+        else vega.scale(domain=[y_min, y_max])
     )
     legend = legend and len(names) <= MAX_LEGEND
-    lit = alt.selection_point(fields=["id"], bind="legend" if legend else alt.Undefined)
+    lit = vega.parameter("lit", "point", bind="legend", fields=["id"])
     time: dict[str, Any] = {
         "title": "Time (s)" if titles else None,
-        "scale": alt.Scale(domain=[begin_s, end], nice=False),
-        "axis": alt.Axis(tickCount=10) if titles else alt.Axis(tickCount=4, labelSeparation=8),
+        "scale": vega.scale(domain=[begin_s, end], nice=False),
+        "axis": vega.axis(tickCount=10) if titles else vega.axis(tickCount=4, labelSeparation=8),
     }
 
-    x = alt.X("t:Q", **time)
+    x = vega.field("t:Q", **time)
     y_title = quantity.title if titles else None
-    y_axis = alt.Axis(tickCount=5) if titles else alt.Axis(tickCount=5, minExtent=22)
-    y = alt.Y("v:Q", title=y_title, scale=y_scale, axis=y_axis)
-    key_of_lines = alt.Legend(
+    y_axis = vega.axis(tickCount=5) if titles else vega.axis(tickCount=5, minExtent=22)
+    y = vega.field("v:Q", title=y_title, scale=y_scale, axis=y_axis)
+    key_of_lines = vega.legend(
         orient="top", title=None, symbolType="stroke", labelLimit=240,
         columns=_legend_columns(names, legend_width) if titles else 1,
-        values=drawn_names if 0 < len(drawn_names) < len(names) else alt.Undefined,
-        rowPadding=alt.Undefined if titles else 0,
+        values=drawn_names if 0 < len(drawn_names) < len(names) else vega.UNSET,
+        rowPadding=vega.UNSET if titles else 0,
     )  # fmt: skip
     shown = key_of_lines if legend and len(names) > 1 else None
-    scale = alt.Scale(domain=names)
-    color = alt.Color("id:N", title=key.capitalize(), scale=scale, legend=shown)
+    scale = vega.scale(domain=names)
+    color = vega.field("id:N", title=key.capitalize(), scale=scale, legend=shown)
     told = {"id:N": key.capitalize(), "t:Q": "Time (s)", "v:Q": quantity.title}
-    tooltip = [alt.Tooltip(field, title=title) for field, title in told.items()]
+    tooltip = [vega.field(field, title=title) for field, title in told.items()]
 
-    def base(rows: pl.DataFrame) -> alt.Chart:
-        chart = alt.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
+    def base(rows: pl.DataFrame) -> vega.Chart:
+        chart = vega.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
         return chart.encode(x=x, y=y, color=color, tooltip=tooltip)
 
-    line = base(data).mark_line(strokeWidth=1.4, strokeJoin="round", clip=True)
+    line = base(data).mark("line", strokeWidth=1.4, strokeJoin="round", clip=True)
     if legend and len(names) > 1:
-        line = line.encode(opacity=alt.condition(lit, alt.value(1), alt.value(0.12)))
+        line = line.encode(opacity=vega.condition(lit, vega.value(1), vega.value(0.12)))
         line = line.add_params(lit)
-    layers: list[alt.Chart] = [line]
+    layers: list[vega.Chart] = [line]
     if not alone.is_empty():  # a line of one point has no length
-        layers.append(base(alone).mark_point(filled=True, size=40, opacity=1))
+        layers.append(base(alone).mark("point", filled=True, size=40, opacity=1))
     if window is not None and not (window[0] <= 0 and window[1] >= end):
         layers.insert(0, _shade((window[0], min(window[1], end)), time))
-    whole = cast(TimeChart, line if len(layers) == 1 else alt.layer(*layers))
+    whole = line if len(layers) == 1 else vega.layer(*layers)
     return whole.properties(width=width, height=height, description=quantity.alt).add_params(zoom())
 
 
-def _shade(window: tuple[float, float], time: Mapping[str, Any]) -> alt.Chart:
+def _shade(window: tuple[float, float], time: Mapping[str, Any]) -> vega.Chart:
     """A band behind the lines, from one time to another."""
     # `t` as of the lines, so that zooming has one name for both.
     data = inline(pl.DataFrame({"t": [window[0]], "u": [window[1]]}), t="number", u="number")
-    band = alt.Chart(data).mark_rect(color="#888888", opacity=0.12, clip=True)
-    return cast(alt.Chart, band.encode(x=alt.X("t:Q", **time), x2="u:Q"))
+    band = vega.Chart(data).mark("rect", color="#888888", opacity=0.12, clip=True)
+    return band.encode(x=vega.field("t:Q", **time), x2="u:Q")
 
 
-def _y_scale(values: pl.Series, quantity: Quantity, *, has_points: bool) -> alt.Scale:
+def _y_scale(values: pl.Series, quantity: Quantity, *, has_points: bool) -> vega.Options:
     """The vertical axis; points, and a value that is always the same, have room around them."""
     least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
     if most == 0:
-        return alt.Scale(domain=[0, 1])
+        return vega.scale(domain=[0, 1])
     if quantity.from_zero and has_points:
-        return alt.Scale(domain=[0, _AROUND * most])
+        return vega.scale(domain=[0, _AROUND * most])
     if quantity.from_zero or least < most:
-        return alt.Scale(zero=quantity.from_zero)
-    return alt.Scale(domain=[0.5 * most, 1.5 * most])
+        return vega.scale(zero=quantity.from_zero)
+    return vega.scale(domain=[0.5 * most, 1.5 * most])
 
 
 def _legend_columns(names: Sequence[str], width: int) -> Any:
     """Columns of a legend whose names do not fit into one line."""
     column = _SAMPLE_WIDTH + _CHARACTER_WIDTH * max(map(len, names), default=0)
     room = max(width // column, 1)
-    return alt.Undefined if len(names) <= room else room
+    return vega.UNSET if len(names) <= room else room
 
 
 #: The key of a matrix's colours, under it.
-_KEY = alt.Legend(
+_KEY = vega.legend(
     orient="bottom", direction="horizontal", title=None, tickCount=5, gradientLength=180,
     gradientThickness=8, offset=6,
 )  # fmt: skip
@@ -209,7 +206,7 @@ def heat_map(
     numbers: bool = True,
     width: Width = 300,
     height: int = 300,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """A matrix of numbers, coloured from −limit through white at 0 to +limit if limit is given.
 
     Without a limit the scale is sequential, and `span` gives its ends where matrices are compared.
@@ -222,29 +219,29 @@ def heat_map(
     )
     order_x, order_y = (list(data[name].unique(maintain_order=True)) for name in ("x", "y"))
     if limit is not None:
-        scale = alt.Scale(domain=[-limit, 0, limit], range=["#0072B2", "#F7F7F7", "#D55E00"],
+        scale = vega.scale(domain=[-limit, 0, limit], range=["#0072B2", "#F7F7F7", "#D55E00"],
                           clamp=True, interpolate="lab")  # fmt: skip
         dark = f"isValid(datum.v) && abs(datum.v) > {0.62 * limit}"
     else:
         span = span or _ends(data["v"])
-        scale = alt.Scale(scheme="cividis", domain=list(span))
+        scale = vega.scale(scheme="cividis", domain=list(span))
         middle = sum(span) / 2
         dark = f"isValid(datum.v) && datum.v < {middle}"
     # A key of one colour says nothing.
     key = _KEY if limit is not None or (span and span[0] < span[1]) else None
-    base = alt.Chart(inline(data, v="number"), description=title).encode(
-        x=alt.X("x:N", sort=order_x, title=x_title,
-                axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
-        y=alt.Y("y:N", sort=order_y, title=y_title, axis=alt.Axis(domain=False, ticks=False)),
+    base = vega.Chart(inline(data, v="number"), description=title).encode(
+        x=vega.field("x:N", sort=order_x, title=x_title,
+                axis=vega.axis(orient="top", labelAngle=0, domain=False, ticks=False)),
+        y=vega.field("y:N", sort=order_y, title=y_title, axis=vega.axis(domain=False, ticks=False)),
     )  # fmt: skip
     titles = {"y:N": y_title, "x:N": x_title, "v:Q": title}
-    tooltip = [alt.Tooltip(field, title=shown) for field, shown in titles.items()]
-    cell = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("v:Q", scale=scale, legend=key), tooltip=tooltip
+    tooltip = [vega.field(field, title=shown) for field, shown in titles.items()]
+    cell = base.mark("rect", stroke="white", strokeWidth=1).encode(
+        color=vega.field("v:Q", scale=scale, legend=key), tooltip=tooltip
     )
-    text = base.mark_text(fontSize=12).encode(
-        text=alt.Text("v:Q", format=".3~g" if limit is None else ".3f"),
-        color=alt.condition(dark, alt.value("white"), alt.value("#1a1a1a")),
+    text = base.mark("text", fontSize=12).encode(
+        text=vega.field("v:Q", format=".3~g" if limit is None else ".3f"),
+        color=vega.condition(dark, vega.value("white"), vega.value("#1a1a1a")),
     )
     return layered([cell, text] if numbers else [cell], title, width, height)
 
@@ -261,7 +258,7 @@ def metric_over_axis(
     trend: int | None = None,
     width: Width = 480,
     height: int = 240,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """A metric against one axis: the mean with its 95 % interval, one line and shape per group.
 
     What models say of it is dashed and hollow, and so is what is published, in grey where it is
@@ -291,16 +288,16 @@ def metric_over_axis(
         rows = rows.filter(pl.col("mean") > 0)
         low = pl.max_horizontal("low", pl.col("mean").min() / 2)
         rows = rows.with_columns(pl.when(pl.col("low").is_not_null()).then(low).alias("low"))
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
-    y = alt.Y("mean:Q", title=metric, scale=scale)
+    scale = vega.scale(type="log") if log else vega.scale(zero=False)
+    y = vega.field("mean:Q", title=metric, scale=scale)
     told = {"g:N": "group", "x:Q" if numeric else "x:N": axis, "mean:Q": metric}
-    tooltip = [alt.Tooltip(field, title=title) for field, title in told.items()]
+    tooltip = [vega.field(field, title=title) for field, title in told.items()]
 
     beside = {"model": predicted, "published": published}
     sides = {kind: one for kind, one in beside.items() if not (one is None or one.is_empty())}
     places = [f"{one}{kind}" for one in groups for kind in ("", *sides)]
 
-    def chart(frame: pl.DataFrame, *more: str, kind: str = "") -> alt.Chart:
+    def chart(frame: pl.DataFrame, *more: str, kind: str = "") -> vega.Chart:
         by = pl.col(group).cast(pl.String) if group in frame.columns else pl.lit("all")
         # What is published once for all groups stands in the middle of them.
         is_common = group is not None and group not in frame.columns
@@ -312,23 +309,26 @@ def metric_over_axis(
             *([(by + kind).alias("place")] if is_beside else []),
         )
         own = kinds | dict.fromkeys(more, "number")
-        drawn = alt.Chart(inline(data, **own), description=label).encode(x=x)
+        drawn = vega.Chart(inline(data, **own), description=label).encode(x=x)
         if not is_beside:
             return drawn
-        return drawn.encode(xOffset=alt.XOffset("place:N", scale=alt.Scale(domain=places)))
+        return drawn.encode(xOffset=vega.field("place:N", scale=vega.scale(domain=places)))
 
     measured = chart(rows, "low", "high").encode(color=color)
-    layers: list[Any] = [measured.mark_line(strokeWidth=1.4).encode(y=y)] if numeric else []
+    layers: list[Any] = [measured.mark("line", strokeWidth=1.4).encode(y=y)] if numeric else []
     if not rows["low"].drop_nulls().is_empty():  # one run of a point has no interval
-        layers.append(measured.mark_rule().encode(y=alt.Y("low:Q", title=metric), y2="high:Q"))
-    points = measured.mark_point(filled=True, size=50, opacity=1)
+        layers.append(
+            measured.mark("rule").encode(y=vega.field("low:Q", title=metric), y2="high:Q")
+        )
+    points = measured.mark("point", filled=True, size=50, opacity=1)
     layers.append(points.encode(y=y, shape=shape, tooltip=tooltip))
     if trend and numeric:
-        fitted: dict[str, Any] = {"method": "poly", "order": trend, "groupby": ["g"]}
-        through = measured.transform_regression("x", "mean", **fitted)
-        layers.append(through.mark_line(strokeWidth=2, strokeDash=[2, 2]).encode(y=y))
+        through = measured.transform(
+            on="x", regression="mean", groupby=["g"], method="poly", order=trend
+        )
+        layers.append(through.mark("line", strokeWidth=2, strokeDash=[2, 2]).encode(y=y))
     for kind, frame in sides.items():
-        ours = color if kind == "model" or group in frame.columns else alt.value(PUBLISHED)
+        ours = color if kind == "model" or group in frame.columns else vega.value(PUBLISHED)
         base = chart(frame, kind=kind).encode(color=ours, y=y, tooltip=tooltip[1:])
         layers.append(_beside(base, kind, numeric=numeric))
     return layered(layers, label, width, height)
@@ -340,47 +340,47 @@ COLUMNS_OF_LEGEND = 3
 
 def group_encoding(
     groups: Sequence[str], columns: int = 0, field: str = "g"
-) -> tuple[alt.Color, alt.Shape]:
+) -> tuple[vega.Options, vega.Options]:
     """Colour and shape of each group, with one legend; none for fewer than two groups.
 
     The legend of more than four groups has that many `columns`.
     """
-    legend = alt.Legend(
+    legend = vega.legend(
         orient="top", columns=columns if len(groups) > 4 else 0, labelLimit=240, symbolOpacity=1
     )
     shown = legend if len(groups) > 1 else None
-    domain = alt.Scale(domain=list(groups)) if groups else alt.Undefined
+    domain = vega.scale(domain=list(groups)) if groups else vega.UNSET
     shapes = [SHAPES[index % len(SHAPES)] for index in range(len(groups))]
-    color = alt.Color(f"{field}:N", title=None, legend=shown, scale=domain)
-    scale = alt.Scale(domain=list(groups), range=shapes) if groups else alt.Undefined
-    return color, alt.Shape(f"{field}:N", title=None, legend=shown, scale=scale)
+    color = vega.field(f"{field}:N", title=None, legend=shown, scale=domain)
+    scale = vega.scale(domain=list(groups), range=shapes) if groups else vega.UNSET
+    return color, vega.field(f"{field}:N", title=None, legend=shown, scale=scale)
 
 
-def _beside(base: alt.Chart, kind: str, *, numeric: bool) -> alt.LayerChart:
+def _beside(base: vega.Chart, kind: str, *, numeric: bool) -> vega.Chart:
     """What was not measured: hollow diamonds, joined where the axis has numbers, with a legend."""
     # A scale of its own, which no other layer has, makes a legend of its own.
-    scale = alt.Scale(domain=[kind], range=[[1, 0]])
-    legend = alt.Legend(orient="top", symbolType="diamond", symbolStrokeColor=PUBLISHED,
+    scale = vega.scale(domain=[kind], range=[[1, 0]])
+    legend = vega.legend(orient="top", symbolType="diamond", symbolStrokeColor=PUBLISHED,
                         symbolFillColor="transparent")  # fmt: skip
-    entry = alt.StrokeDash("kind:N", title=None, scale=scale, legend=legend)
-    base = base.transform_calculate(kind=f"'{kind}'")
-    marks = base.mark_point(shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
-    line = base.mark_line(strokeWidth=1.2, strokeDash=[5, 3])
+    entry = vega.field("kind:N", title=None, scale=scale, legend=legend)
+    base = base.transform(calculate=f"'{kind}'", **{"as": "kind"})
+    marks = base.mark("point", shape="diamond", filled=False, size=80, strokeWidth=1.4, opacity=1)
+    line = base.mark("line", strokeWidth=1.2, strokeDash=[5, 3])
     layers = [line] if numeric else []
-    return cast(alt.LayerChart, alt.layer(*layers, marks.encode(strokeDash=entry)))
+    return vega.layer(*layers, marks.encode(strokeDash=entry))
 
 
-def _axis_of(values: pl.Series) -> alt.X:
+def _axis_of(values: pl.Series) -> vega.Options:
     """The horizontal axis of some values: logarithmic where numbers are spaced geometrically."""
     name = values.name
     if not values.dtype.is_numeric():
         order = list(values.unique(maintain_order=True))
-        return alt.X("x:N", title=name, sort=order, axis=alt.Axis(labelAngle=0))
+        return vega.field("x:N", title=name, sort=order, axis=vega.axis(labelAngle=0))
     places = sorted(map(float, values.unique()))
-    axis = alt.Axis(values=places, format="~r") if len(places) <= MAX_TICKS else alt.Undefined
+    axis = vega.axis(values=places, format="~r") if len(places) <= MAX_TICKS else vega.UNSET
     kind: Any = "log" if is_geometric(places) else "linear"
-    scale = alt.Scale(type=kind, zero=False, nice=False, padding=16)
-    return alt.X("x:Q", title=name, scale=scale, axis=axis)
+    scale = vega.scale(type=kind, zero=False, nice=False, padding=16)
+    return vega.field("x:Q", title=name, scale=scale, axis=axis)
 
 
 #: Values of an axis that have a tick each; of more, there are ticks at round numbers.
@@ -420,7 +420,7 @@ def response(
     domain: tuple[float, float] | None = None,
     width: Width = 300,
     height: int = 220,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """Models as lines and measurements as points with intervals, on logarithmic axes.
 
     `models` has columns `model`, `x` and `y`, and `measured` has `x`, `mean`, `low` and `high`; the
@@ -435,25 +435,25 @@ def response(
                   **dict.fromkeys(("x", "mean", "low", "high"), "number"))  # fmt: skip
     x_domain = _around([models["x"], measured["x"]])
     y_domain = domain or _around([models["y"], measured["mean"]])
-    x = alt.X("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
-    y = alt.Y("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~g"))
-    legend = alt.Legend(orient="top", labelLimit=240, symbolType="stroke")
+    x = vega.field("x:Q", title=x_title, scale=_log_scale(x_domain), axis=_decades(x_domain, "~e"))
+    y = vega.field("y:Q", title=y_title, scale=_log_scale(y_domain), axis=_decades(y_domain, "~g"))
+    legend = vega.legend(orient="top", labelLimit=240, symbolType="stroke")
     shown = [*names, points]
-    color = alt.Color("model:N", title=None, scale=alt.Scale(domain=shown), legend=legend)
+    color = vega.field("model:N", title=None, scale=vega.scale(domain=shown), legend=legend)
     dashes = [_DASHES[index % len(_DASHES)] for index in range(len(names))]
-    scale = alt.Scale(domain=shown, range=[*dashes, [1, 0]])
-    dash = alt.StrokeDash("model:N", title=None, scale=scale, legend=legend)
+    scale = vega.scale(domain=shown, range=[*dashes, [1, 0]])
+    dash = vega.field("model:N", title=None, scale=scale, legend=legend)
     line = (
-        alt.Chart(lines, description=title)
-        .mark_line(strokeWidth=1.6)
+        vega.Chart(lines, description=title)
+        .mark("line", strokeWidth=1.6)
         .encode(x=x, y=y, color=color, strokeDash=dash, tooltip=["model:N", "x:Q", "y:Q"])
     )
-    base = alt.Chart(dots).encode(x=x, color=color)
-    layers: list[alt.Chart] = [line]
+    base = vega.Chart(dots).encode(x=x, color=color)
+    layers: list[vega.Chart] = [line]
     if not measured["low"].drop_nulls().is_empty():
-        layers.append(base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("low:Q"), y2="high:Q"))
-    layers.append(base.mark_point(filled=True, size=36, opacity=1).encode(
-        y=alt.Y("mean:Q"), tooltip=["x:Q", "mean:Q", "low:Q", "high:Q"]))  # fmt: skip
+        layers.append(base.mark("rule", strokeWidth=1.5).encode(y=vega.field("low:Q"), y2="high:Q"))
+    layers.append(base.mark("point", filled=True, size=36, opacity=1).encode(
+        y=vega.field("mean:Q"), tooltip=["x:Q", "mean:Q", "low:Q", "high:Q"]))  # fmt: skip
     return layered(layers, title, width, height)
 
 
@@ -464,14 +464,14 @@ def _around(columns: Sequence[pl.Series]) -> tuple[float, float]:
     return float(low) / 1.6, float(high) * 1.6  # type: ignore[arg-type]
 
 
-def _log_scale(domain: tuple[float, float]) -> alt.Scale:
-    return alt.Scale(type="log", domain=list(domain), nice=False)
+def _log_scale(domain: tuple[float, float]) -> vega.Options:
+    return vega.scale(type="log", domain=list(domain), nice=False)
 
 
-def _decades(domain: tuple[float, float], number: str) -> alt.Axis:
+def _decades(domain: tuple[float, float], number: str) -> vega.Options:
     """Ticks at powers of ten."""
     first, last = math.ceil(math.log10(domain[0])), math.floor(math.log10(domain[1]))
-    return alt.Axis(format=number, values=[10.0**power for power in range(first, last + 1)])
+    return vega.axis(format=number, values=[10.0**power for power in range(first, last + 1)])
 
 
 def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
@@ -507,21 +507,19 @@ def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) ->
     )
 
 
-def inline(frame: pl.DataFrame, **kinds: str) -> alt.InlineData:
+def inline(frame: pl.DataFrame, **kinds: str) -> vega.Options:
     """A table as CSV inside the chart: a third of the size of rows of JSON."""
-    return alt.InlineData(
-        values=frame.write_csv(null_value=""),
-        format=alt.CsvDataFormat(type="csv", parse=cast(Any, kinds)),
-    )
+    parsed = {"parse": kinds, "type": "csv"}
+    return {"values": frame.write_csv(null_value=""), "format": parsed}
 
 
-def zoom() -> alt.Parameter:
+def zoom() -> vega.Options:
     """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click.
 
     Its name is that by which a page links the charts of one run (templates/charts.js).
     """
-    return alt.selection_interval(
-        name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
+    return vega.parameter(
+        "zoom", "interval", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
     )
 
 
@@ -529,19 +527,19 @@ def _ends(values: pl.Series) -> tuple[float, float]:
     return float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
 
 
-def print_config() -> alt.Config:
+def print_config() -> vega.Options:
     """Looks for paper: no frame, thin grid, the same colours."""
-    return alt.Config(
+    return vega.options(
         background="white",
         font="Helvetica, Arial, sans-serif",
-        range=alt.RangeConfig(category=cast(Any, PALETTE)),
-        axis=alt.Axis(grid=True, gridColor="#e4e4e4", domainColor="#888", tickColor="#888"),
-        view=alt.ViewConfig(stroke=None),
+        range={"category": PALETTE},
+        axis=vega.axis(grid=True, gridColor="#e4e4e4", domainColor="#888", tickColor="#888"),
+        view={"stroke": None},
     )
 
 
 def save_charts(
-    charts: Mapping[str, AnyChart], directory: Path, formats: Sequence[str]
+    charts: Mapping[str, vega.Chart], directory: Path, formats: Sequence[str]
 ) -> list[Path]:
     """Write each chart as `directory/<name>.<format>`."""
     check_formats(formats)
@@ -558,7 +556,7 @@ def save_charts(
     return files
 
 
-def drawn(chart: AnyChart, kind: str) -> bytes:
+def drawn(chart: vega.Chart, kind: str) -> bytes:
     """A chart for paper as a file of that format."""
     import vl_convert
 

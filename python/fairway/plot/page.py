@@ -18,10 +18,7 @@ from fairway.ground import store
 from fairway.ground.cache import cache_directory
 
 if TYPE_CHECKING:
-    import altair as alt
-
-    #: As `fairway.plot.figures.AnyChart`.
-    AnyChart = alt.Chart | alt.LayerChart | alt.ConcatChart | alt.HConcatChart | alt.VConcatChart
+    from fairway.plot import vega
 
 #: Name -> text. They are read with the code that fills them, and not when a page is written: hours
 #: of runs may lie between, in which another version is installed.
@@ -184,7 +181,7 @@ class Figure:
     """
 
     title: str
-    chart: AnyChart
+    chart: vega.Chart
     caption: str = ""
     data: str = ""
 

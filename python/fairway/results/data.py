@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fairway.metrics.phases import Phase
-    from fairway.plot.figures import AnyChart
+    from fairway.plot import vega
     from fairway.plot.page import Section, Table
 
     #: A table, or how to make it when it is first asked for.
@@ -203,7 +203,7 @@ class RunData:
         """What the report has beyond that of any run."""
         return OwnReport()
 
-    def own_charts(self) -> Mapping[str, AnyChart]:
+    def own_charts(self) -> Mapping[str, vega.Chart]:
         """Charts beyond those of any run, by the names of their files."""
         return {}
 

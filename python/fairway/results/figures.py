@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.ground import store
+from fairway.plot import vega
 from fairway.plot.figures import (
-    AnyChart,
-    TimeChart,
     is_rate_based,
     measuring_window,
     over_time,
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Figures:
-    """Altair charts of one run by the names of `QUANTITIES`: `run.figures.cwnd()`."""
+    """Charts of one run by the names of `QUANTITIES`: `run.figures.cwnd()`."""
 
     def __init__(self, run: RunData) -> None:
         self._run = run
 
-    def draw(self, name: str, **size: Any) -> TimeChart:
+    def draw(self, name: str, **size: Any) -> vega.Chart:
         """The chart of that name in `QUANTITIES`; `size` as for `over_time`."""
         quantity = QUANTITIES[name]
         window = measuring_window(self._run.experiment)
@@ -38,7 +37,7 @@ class Figures:
 
     def save(self, directory: str | Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
         """Write every figure in every format and return the files."""
-        charts: dict[str, AnyChart] = {
+        charts: dict[str, vega.Chart] = {
             name: self.draw(name, width=640, height=260)
             for name, quantity in QUANTITIES.items()
             if is_measured(self._run, quantity)
@@ -47,7 +46,7 @@ class Figures:
         with store.listing(Path(directory).parent):  # if they are in a run's directory
             return save_charts(charts, Path(directory), formats)
 
-    def __getattr__(self, name: str) -> Callable[..., TimeChart]:
+    def __getattr__(self, name: str) -> Callable[..., vega.Chart]:
         if name not in QUANTITIES:
             raise AttributeError(f"a run has no chart {name!r}")
         return functools.partial(self.draw, name)

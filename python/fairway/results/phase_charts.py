@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal
 
-import altair as alt
 import polars as pl
 
 from fairway.ground import text
 from fairway.metrics.phases import Phase, epochs, phases
+from fairway.plot import vega
 from fairway.plot.figures import PALETTE, inline, is_rate_based, thin
 from fairway.plot.page import Table
 from fairway.results.data import RunData
@@ -30,11 +30,11 @@ def phase_chart(
     y_max: float | None = None,
     width: int | Literal["container"] = 640,
     height: int = 170,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """A window over time, up to `y_max` segments, with what the sender does behind it."""
     top = 1.05 * (y_max or max(phase.peak_segments for phase in found))
-    x = alt.Scale(domain=[0, float(rows["t_s"].max() or 0.0)], nice=False)  # type: ignore[arg-type]
-    y = alt.Scale(domain=[0, top], nice=False)
+    x = vega.scale(domain=[0, float(rows["t_s"].max() or 0.0)], nice=False)  # type: ignore[arg-type]
+    y = vega.scale(domain=[0, top], nice=False)
     spans = pl.DataFrame(
         [
             {
@@ -47,18 +47,18 @@ def phase_chart(
         ]
     )
     behind = (
-        alt.Chart(
+        vega.Chart(
             inline(spans, **{"from": "number", "to": "number", "peak": "number"}),
             description="What the sender does over time, behind its congestion window",
         )
-        .mark_rect(opacity=0.35, clip=True)
+        .mark("rect", opacity=0.35, clip=True)
         .encode(
-            x=alt.X("from:Q", scale=x, title=None, axis=alt.Axis(tickCount=6)),
+            x=vega.field("from:Q", scale=x, title=None, axis=vega.axis(tickCount=6)),
             x2="to:Q",
-            color=alt.Color(
+            color=vega.field(
                 "phase:N",
-                scale=alt.Scale(domain=list(KINDS), range=_COLOURS),
-                legend=alt.Legend(orient="top", title=None, columns=4, symbolType="square"),
+                scale=vega.scale(domain=list(KINDS), range=_COLOURS),
+                legend=vega.legend(orient="top", title=None, columns=4, symbolType="square"),
             ),
             tooltip=["phase:N", "from:Q", "to:Q", "peak:Q"],
         )
@@ -67,15 +67,15 @@ def phase_chart(
         pl.col("t_s").round(3).alias("t"), pl.col("cwnd_segments").round(2).alias("cwnd")
     )
     window = (
-        alt.Chart(inline(line, t="number", cwnd="number"))
-        .mark_line(style="ink", strokeWidth=1.5, clip=True)
+        vega.Chart(inline(line, t="number", cwnd="number"))
+        .mark("line", style="ink", strokeWidth=1.5, clip=True)
         .encode(
-            x=alt.X("t:Q", scale=x),
-            y=alt.Y("cwnd:Q", scale=y, title=None, axis=alt.Axis(tickCount=5)),
+            x=vega.field("t:Q", scale=x),
+            y=vega.field("cwnd:Q", scale=y, title=None, axis=vega.axis(tickCount=5)),
             tooltip=["t:Q", "cwnd:Q"],
         )
     )
-    return cast(alt.LayerChart, alt.layer(behind, window).properties(width=width, height=height))
+    return vega.layer(behind, window).properties(width=width, height=height)
 
 
 def phase_tables(run: RunData) -> list[Table]:

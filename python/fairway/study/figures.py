@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.dots import dots
-from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, response
+from fairway.plot.figures import heat_map, metric_over_axis, response
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.claims import Cell, point_is_at
 from fairway.study.data import PartResult
@@ -177,7 +178,7 @@ def _frame(
 
 def response_charts(
     result: PartResult, figure: Mapping[str, Any], **size: Any
-) -> dict[str, AnyChart]:
+) -> dict[str, vega.Chart]:
     """Models beside measurements along one axis, a chart for each value of another."""
     study, axis, panel, metric = result.part, figure["axis"], figure["panel"], figure["metric"]
     cells = [c for c in result.cells if c.metric == metric and c.measured is not None]
@@ -192,7 +193,7 @@ def response_charts(
     name_of_metric, factor = shown_as(study.name(metric))
     domain = (factor * min(numbers) / 1.5, factor * max(numbers) * 1.5)
     compared = next(column.title for column in study.compared if column.name == metric)
-    charts: dict[str, AnyChart] = {}
+    charts: dict[str, vega.Chart] = {}
     for name in dict.fromkeys(str(cell.point[panel]) for cell in cells):
         chosen = [cell for cell in cells if str(cell.point[panel]) == name]
         models = [
@@ -234,7 +235,7 @@ def _panels(
     figure: Mapping[str, Any],
     what: str,
     lead: str,
-    charts: Mapping[str, AnyChart],
+    charts: Mapping[str, vega.Chart],
 ) -> Section:
     """Charts with the same axes, one for each value of the panel, and the cells of each."""
     metric, panel = figure.get("metric"), figure["panel"]

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from fairway.ground import text
-from fairway.plot.figures import SHAPES, AnyChart, Width, inline, layered
+from fairway.plot import vega
+from fairway.plot.figures import SHAPES, Width, inline, layered
 from fairway.study.claims import Cell, point_is_at
 from fairway.study.data import PartResult
 
@@ -24,7 +24,9 @@ _KINDS = {"x": pl.Float64, "group": pl.String, "ratio": pl.Float64, "low": pl.Fl
           "high": pl.Float64, "reference": pl.Float64, "inside": pl.Boolean}  # fmt: skip
 
 
-def ratio_charts(result: PartResult, figure: Mapping[str, Any], **size: Any) -> dict[str, AnyChart]:
+def ratio_charts(
+    result: PartResult, figure: Mapping[str, Any], **size: Any
+) -> dict[str, vega.Chart]:
     """Measured over expected along one axis, a chart for each value of another.
 
     `figure` is its table of `study.toml`; `size` is `width` and `height` of a chart.
@@ -105,7 +107,7 @@ def ratios(
     within: float | None = None,
     width: Width = 300,
     height: int = 200,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """Ratios as points with intervals, filled where a claim speaks of them, on logarithmic axes.
 
     `rows` are as `_KINDS`; the reference is a line. What is beyond `domain` stands at its end, and
@@ -114,56 +116,55 @@ def ratios(
     numbers = ("x", "ratio", "low", "high", "reference")
     data = rows.with_columns(pl.col(*numbers).round_sig_figs(5))
 
-    def chart(frame: pl.DataFrame) -> alt.Chart:
-        return alt.Chart(inline(frame, **dict.fromkeys(numbers, "number")), description=title)
+    def chart(frame: pl.DataFrame) -> vega.Chart:
+        return vega.Chart(inline(frame, **dict.fromkeys(numbers, "number")), description=title)
 
     first, last = math.ceil(math.log10(x_domain[0])), math.floor(math.log10(x_domain[1]))
     decades = [10.0**power for power in range(first, last + 1)]
-    x = alt.X(
+    x = vega.field(
         "x:Q",
         title=x_title,
-        scale=alt.Scale(type="log", domain=list(x_domain), nice=False),
-        axis=alt.Axis(format="~e", values=decades),
+        scale=vega.scale(type="log", domain=list(x_domain), nice=False),
+        axis=vega.axis(format="~e", values=decades),
     )
     ticks = [tick for tick in _TICKS if domain[0] <= tick <= domain[1]]
-    y = alt.Y(
+    y = vega.field(
         "ratio:Q",
         title="measured / expected",
-        scale=alt.Scale(type="log", domain=list(domain), nice=False, clamp=True),
-        axis=alt.Axis(format="~g", values=ticks),
+        scale=vega.scale(type="log", domain=list(domain), nice=False, clamp=True),
+        axis=vega.axis(format="~g", values=ticks),
     )
-    legend = alt.Legend(orient="top", symbolOpacity=1)
-    color = alt.Color(
-        "group:N", title=group_title, scale=alt.Scale(domain=list(groups)), legend=legend
+    legend = vega.legend(orient="top", symbolOpacity=1)
+    color = vega.field(
+        "group:N", title=group_title, scale=vega.scale(domain=list(groups)), legend=legend
     )
-    shapes = alt.Scale(
+    shapes = vega.scale(
         domain=list(groups), range=[SHAPES[index % len(SHAPES)] for index in range(len(groups))]
     )
-    shape = alt.Shape("group:N", title=group_title, legend=legend, scale=shapes)
-    layers: list[alt.Chart] = []
+    shape = vega.field("group:N", title=group_title, legend=legend, scale=shapes)
+    layers: list[vega.Chart] = []
     if within is not None:
         ends = pl.DataFrame({"low": [1 - within], "high": [1 + within]})
-        band = alt.Chart(inline(ends, low="number", high="number"))
+        band = vega.Chart(inline(ends, low="number", high="number"))
         layers.append(
-            band.mark_rect(color="#999", opacity=0.22).encode(y=alt.Y("low:Q"), y2="high:Q")
+            band.mark("rect", color="#999", opacity=0.22).encode(y=vega.field("low:Q"), y2="high:Q")
         )
-    one = alt.Chart(inline(pl.DataFrame({"one": [1.0]}), one="number"))
-    layers.append(one.mark_rule(color="#444", strokeWidth=1).encode(y=alt.Y("one:Q")))
+    one = vega.Chart(inline(pl.DataFrame({"one": [1.0]}), one="number"))
+    layers.append(one.mark("rule", color="#444", strokeWidth=1).encode(y=vega.field("one:Q")))
     reference = data.filter(pl.col("reference").is_not_null())
     if not reference.is_empty():
-        line = chart(reference).mark_line(strokeWidth=1.2, strokeDash=[4, 2], opacity=0.9)
-        layers.append(line.encode(x=x, y=alt.Y("reference:Q"), color=color))
+        line = chart(reference).mark("line", strokeWidth=1.2, strokeDash=[4, 2], opacity=0.9)
+        layers.append(line.encode(x=x, y=vega.field("reference:Q"), color=color))
     intervals = data.filter(pl.col("low").is_not_null())
     if not intervals.is_empty():
-        rule = chart(intervals).mark_rule(strokeWidth=1.2)
-        layers.append(rule.encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=color))
+        rule = chart(intervals).mark("rule", strokeWidth=1.2)
+        layers.append(rule.encode(x=x, y=vega.field("low:Q"), y2="high:Q", color=color))
     tips = ["group:N", "x:Q", "ratio:Q", "low:Q", "high:Q"]
     for filled in (True, False):
         chosen = data.filter(pl.col("inside") == filled)
         if chosen.is_empty():
             continue
-        mark = chart(chosen).mark_point(
-            filled=filled, fill=alt.Undefined if filled else "white",
+        mark = chart(chosen).mark("point", filled=filled, fill=vega.UNSET if filled else "white",
             size=44 if filled else 28, opacity=1, strokeWidth=1.2,
         )  # fmt: skip
         layers.append(mark.encode(x=x, y=y, color=color, shape=shape, tooltip=tips))

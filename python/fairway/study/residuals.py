@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.figures import Width, group_encoding, inline, layered
 from fairway.plot.page import FILL, Figure, Section
 from fairway.study.cells import Column
@@ -36,7 +36,7 @@ def metrics_of(figure: Mapping[str, Any]) -> list[str]:
 
 def residual_charts(
     result: PartResult, figure: Mapping[str, Any], **size: Any
-) -> dict[str, alt.LayerChart]:
+) -> dict[str, vega.Chart]:
     """The charts of a figure by their titles."""
     rows = _rows(result, figure)
     if not rows:
@@ -111,30 +111,30 @@ def residuals(
     log: bool,
     width: Width = 300,
     height: int = 200,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """Points around a line at zero, up to ± `limit` in percent.
 
     `rows` has columns `cell` (what the point is), `x`, `residual` in percent and `series`; `series`
     lists those of the whole figure, so that colours are the same in its charts.
     """
     data = rows.with_columns(pl.col("x", "residual").round_sig_figs(4))
-    base = alt.Chart(inline(data, x="number", residual="number"), description=title)
+    base = vega.Chart(inline(data, x="number", residual="number"), description=title)
     color, shape = group_encoding(series, field="series")
-    points = base.mark_point(filled=True, size=36, opacity=0.75).encode(
-        x=alt.X(
+    points = base.mark("point", filled=True, size=36, opacity=0.75).encode(
+        x=vega.field(
             "x:Q",
             title=x_title,
-            scale=alt.Scale(type="log" if log else "linear", domain=list(domain), nice=False),
-            axis=alt.Axis(tickCount=5, format="~g", grid=False),
+            scale=vega.scale(type="log" if log else "linear", domain=list(domain), nice=False),
+            axis=vega.axis(tickCount=5, format="~g", grid=False),
         ),
-        y=alt.Y(
+        y=vega.field(
             "residual:Q",
             title="residual (%)",
-            scale=alt.Scale(domain=[-limit, limit], nice=False),
+            scale=vega.scale(domain=[-limit, limit], nice=False),
         ),
         color=color,
         shape=shape,
         tooltip=["cell:N", "series:N", "x:Q", "residual:Q"],
     )
-    zero = alt.Chart(alt.InlineData(values=[{"y": 0}])).mark_rule(color="#666").encode(y="y:Q")
+    zero = vega.Chart({"values": [{"y": 0}]}).mark("rule", color="#666").encode(y="y:Q")
     return layered([zero, points], title, width, height)

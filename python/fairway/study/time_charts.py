@@ -10,7 +10,8 @@ import polars as pl
 
 from fairway.ground import text
 from fairway.metrics.phases import of_series
-from fairway.plot.figures import TimeChart, Width, over_time, thin
+from fairway.plot import vega
+from fairway.plot.figures import Width, over_time, thin
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
@@ -82,7 +83,7 @@ def time_chart(
     end_s: float = float("inf"),
     width: Width = 640,
     height: int = _HEIGHT,
-) -> TimeChart | None:
+) -> vega.Chart | None:
     """Quantities of the first flow over time, as long as it lasts; none without any value.
 
     The quantities have the same unit; the first is drawn on top.

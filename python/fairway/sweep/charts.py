@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.columns import charted
-from fairway.plot.figures import AnyChart, heat_map, metric_over_axis, save_charts
+from fairway.plot.figures import heat_map, metric_over_axis, save_charts
 from fairway.stats import mean_interval
 from fairway.sweep.axes import Axis, headings
 
@@ -51,7 +52,7 @@ class SweepFigures:
         """Whether the charts are heat maps, over two axes of numbers."""
         return bool(self._sweep.axes) and _layout(self._sweep.columns).y is not None
 
-    def draw(self, name: str, **size: Any) -> AnyChart:
+    def draw(self, name: str, **size: Any) -> vega.Chart:
         """The chart of a metric; `size` is `width` and `height` in pixels."""
         if name not in self.names:
             raise KeyError(f"{name}: expected one of {', '.join(self.names)}")
@@ -62,7 +63,7 @@ class SweepFigures:
         charts = {name: self.draw(name, width=640) for name in self.names}
         return save_charts(charts, Path(directory), formats)
 
-    def __getattr__(self, name: str) -> Callable[..., AnyChart]:
+    def __getattr__(self, name: str) -> Callable[..., vega.Chart]:
         if name.startswith("_") or name not in self.names:
             raise AttributeError(f"this sweep has no chart {name!r}")
         return functools.partial(self.draw, name)
@@ -103,7 +104,7 @@ def _layout(axes: Sequence[Axis]) -> _Layout:
     return _Layout(x, None, tuple(axis for axis in varying if axis is not x))
 
 
-def _chart(sweep: SweepData, metric: str, **size: Any) -> AnyChart:
+def _chart(sweep: SweepData, metric: str, **size: Any) -> vega.Chart:
     layout = _layout(sweep.columns)
     names = dict(zip((axis.path for axis in sweep.columns), headings(sweep.columns), strict=True))
     title, factor = charted(metric)

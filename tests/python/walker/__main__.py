@@ -62,7 +62,6 @@ def _use(product: Path) -> None:
     python = str((product / "python").resolve())
     sys.path.insert(0, python)
     os.environ["PYTHONPATH"] = python
-    import altair  # noqa: F401
     import jinja2  # noqa: F401
     import polars  # noqa: F401
     import vl_convert  # noqa: F401
@@ -73,6 +72,7 @@ def _use(product: Path) -> None:
     import fairway.results.report
     import fairway.sweep
 
+    fairway.cli.main.program()
     used = str(Path(fairway.cli.main.__file__).resolve())
     assert used.startswith(python), f"{used} was imported instead of {python}"
 

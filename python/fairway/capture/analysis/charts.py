@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import altair as alt
 import polars as pl
 
 from fairway.capture.analysis.series import coarser
 from fairway.capture.analysis.tables import PHASES
-from fairway.plot.figures import PALETTE, TimeChart, inline, zoom
+from fairway.plot import vega
+from fairway.plot.figures import PALETTE, inline, zoom
 
 Width = int | Literal["container"]
 
@@ -24,7 +24,7 @@ _BANDS = dict(
 _ROOM = 1.15
 
 
-def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> alt.LayerChart:
+def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> vega.Chart:
     """Bytes in flight, estimated cwnd and receive window, with the phases as bands behind them."""
     named = {"flight_bytes": "in flight", "cwnd_bytes": "cwnd, estimated",
              "receive_window_bytes": "receive window"}  # fmt: skip
@@ -36,24 +36,24 @@ def windows(series: pl.DataFrame, *, width: Width = 640, height: int = 240) -> a
     bands = phase_bands(series)
     shown = [one for one in _BANDS.items() if one[0] in set(bands["k"])]
     band = (
-        alt.Chart(inline(bands, t="number", u="number"))
-        .mark_rect(opacity=0.16, clip=True)
+        vega.Chart(inline(bands, t="number", u="number"))
+        .mark("rect", opacity=0.16, clip=True)
         .encode(
-            x=alt.X("t:Q"),
+            x=vega.field("t:Q"),
             x2="u:Q",
-            color=alt.Color(
+            color=vega.field(
                 "k:N",
                 title=None,
-                scale=alt.Scale(domain=[n for n, _ in shown], range=[c for _, c in shown]),
-                legend=alt.Legend(orient="top", symbolType="square", symbolStrokeWidth=0),
+                scale=vega.scale(domain=[n for n, _ in shown], range=[c for _, c in shown]),
+                legend=vega.legend(orient="top", symbolType="square", symbolStrokeWidth=0),
             ),
-            tooltip=[alt.Tooltip("k:N", title="Phase"), alt.Tooltip("t:Q", title="From (s)"),
-                     alt.Tooltip("u:Q", title="To (s)")],
+            tooltip=[vega.field("k:N", title="Phase"), vega.field("t:Q", title="From (s)"),
+                     vega.field("u:Q", title="To (s)")],
         )
     )  # fmt: skip
     layers = [band, chart] if shown else [chart]
-    layered = alt.layer(*layers).resolve_scale(color="independent").add_params(zoom())
-    return cast(alt.LayerChart, layered.properties(width=width, height=height))
+    layered = vega.layer(*layers).resolve_scale(color="independent").add_params(zoom())
+    return layered.properties(width=width, height=height)
 
 
 def phase_bands(series: pl.DataFrame) -> pl.DataFrame:
@@ -72,7 +72,7 @@ def phase_bands(series: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt.LayerChart:
+def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> vega.Chart:
     """Throughput and goodput; ticks below are intervals in which something was sent again."""
     # Not by the millisecond, in which a packet is there or is not.
     named = {"throughput_bps": "throughput", "goodput_bps": "goodput"}
@@ -83,20 +83,20 @@ def rates(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt
         pl.col("t_s").round(6).alias("t"), pl.col("retransmitted_segments").alias("n")
     )
     ticks = (
-        alt.Chart(inline(again, t="number", n="number"))
-        .mark_tick(color=_RED, thickness=1.5, height=10, clip=True, orient="vertical")
+        vega.Chart(inline(again, t="number", n="number"))
+        .mark("tick", color=_RED, thickness=1.5, height=10, clip=True, orient="vertical")
         .encode(
             x="t:Q",
-            y=alt.value(height - 5),
-            tooltip=[alt.Tooltip("t:Q", title="Time (s)"), alt.Tooltip("n:Q", title="Sent again")],
+            y=vega.value(height - 5),
+            tooltip=[vega.field("t:Q", title="Time (s)"), vega.field("n:Q", title="Sent again")],
         )
     )
     layers = [chart, ticks] if again.height else [chart]
-    layered = alt.layer(*layers).add_params(zoom())
-    return cast(alt.LayerChart, layered.properties(width=width, height=height))
+    layered = vega.layer(*layers).add_params(zoom())
+    return layered.properties(width=width, height=height)
 
 
-def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> alt.LayerChart:
+def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) -> vega.Chart:
     """The range of round trips of each interval as a band, the smoothed one as a line."""
     data = series.drop_nulls("least_rtt_s").select(
         pl.col("t_s").round(6).alias("t"),
@@ -105,24 +105,30 @@ def round_trips(series: pl.DataFrame, *, width: Width = 640, height: int = 200) 
         (pl.col("srtt_s") * 1e3).round_sig_figs(5).alias("s"),
     )
     what = "Round-trip time over time: range of each interval, and smoothed"
-    base = alt.Chart(inline(data, t="number", a="number", b="number", s="number"), description=what)
+    base = vega.Chart(
+        inline(data, t="number", a="number", b="number", s="number"), description=what
+    )
     x = _time(series)
     tooltip = [
-        alt.Tooltip("t:Q", title="Time (s)"),
-        alt.Tooltip("a:Q", title="Smallest (ms)"),
-        alt.Tooltip("b:Q", title="Largest (ms)"),
-        alt.Tooltip("s:Q", title="Smoothed (ms)"),
+        vega.field("t:Q", title="Time (s)"),
+        vega.field("a:Q", title="Smallest (ms)"),
+        vega.field("b:Q", title="Largest (ms)"),
+        vega.field("s:Q", title="Smoothed (ms)"),
     ]
-    scale = alt.Scale(zero=False)
-    band = base.mark_rule(color=_BLUE, opacity=0.55, strokeWidth=1.5, strokeCap="square",
-                          clip=True).encode(
-        x=x, y=alt.Y("a:Q", title="Round-trip time (ms)", scale=scale), y2="b:Q", tooltip=tooltip
-    )  # fmt: skip
-    line = base.mark_line(color=_RED, strokeWidth=1.2, clip=True).encode(
-        x=x, y=alt.Y("s:Q", scale=scale)
+    scale = vega.scale(zero=False)
+    band = base.mark(
+        "rule", color=_BLUE, opacity=0.55, strokeWidth=1.5, strokeCap="square", clip=True
+    ).encode(
+        x=x,
+        y=vega.field("a:Q", title="Round-trip time (ms)", scale=scale),
+        y2="b:Q",
+        tooltip=tooltip,
     )
-    layered = alt.layer(band, line).add_params(zoom())
-    return cast(alt.LayerChart, layered.properties(width=width, height=height, description=what))
+    line = base.mark("line", color=_RED, strokeWidth=1.2, clip=True).encode(
+        x=x, y=vega.field("s:Q", scale=scale)
+    )
+    layered = vega.layer(band, line).add_params(zoom())
+    return layered.properties(width=width, height=height, description=what)
 
 
 def _long(series: pl.DataFrame, named: dict[str, str], scale: float) -> pl.DataFrame:
@@ -140,50 +146,50 @@ def _long(series: pl.DataFrame, named: dict[str, str], scale: float) -> pl.DataF
 
 def _lines(
     data: pl.DataFrame,
-    x: alt.X,
+    x: vega.Options,
     title: str,
     colours: list[str],
     names: list[str],
     what: str,
     y_max: float | None = None,
-) -> TimeChart:
+) -> vega.Chart:
     """One line for each name; a point where it has one value only."""
     present = set(data["k"])
     shown = [(name, c) for name, c in zip(names, colours, strict=True) if name in present]
-    scale = alt.Scale(zero=True) if y_max is None else alt.Scale(domain=[0, y_max])
+    scale = vega.scale(zero=True) if y_max is None else vega.scale(domain=[0, y_max])
 
-    def base(rows: pl.DataFrame) -> alt.Chart:
-        chart = alt.Chart(inline(rows, t="number", v="number"), description=what)
+    def base(rows: pl.DataFrame) -> vega.Chart:
+        chart = vega.Chart(inline(rows, t="number", v="number"), description=what)
         return chart.encode(
             x=x,
-            y=alt.Y("v:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5)),
-            color=alt.Color(
+            y=vega.field("v:Q", title=title, scale=scale, axis=vega.axis(tickCount=5)),
+            color=vega.field(
                 "k:N",
                 title=None,
-                scale=alt.Scale(domain=[n for n, _ in shown], range=[c for _, c in shown]),
-                legend=alt.Legend(orient="top", symbolType="stroke"),
+                scale=vega.scale(domain=[n for n, _ in shown], range=[c for _, c in shown]),
+                legend=vega.legend(orient="top", symbolType="stroke"),
             ),
             tooltip=[
-                alt.Tooltip("k:N", title="What"),
-                alt.Tooltip("t:Q", title="Time (s)"),
-                alt.Tooltip("v:Q", title=title),
+                vega.field("k:N", title="What"),
+                vega.field("t:Q", title="Time (s)"),
+                vega.field("v:Q", title=title),
             ],
         )
 
-    line = base(data).mark_line(strokeWidth=1.3, strokeJoin="round", clip=True)
+    line = base(data).mark("line", strokeWidth=1.3, strokeJoin="round", clip=True)
     alone = data.filter(pl.len().over("k") == 1)
     if alone.is_empty():
-        return cast(TimeChart, line)
-    return cast(TimeChart, alt.layer(line, base(alone).mark_point(filled=True, size=40)))
+        return line
+    return vega.layer(line, base(alone).mark("point", filled=True, size=40))
 
 
-def _time(series: pl.DataFrame) -> alt.X:
+def _time(series: pl.DataFrame) -> vega.Options:
     """The axis of all charts of one flow: the same, so that a page zooms into them together."""
     begin: Any = series["t_s"].min()
     end: Any = series["t_s"].max()
-    domain = [begin, end] if begin is not None and begin < end else alt.Undefined
-    scale = alt.Scale(domain=domain, zero=False, nice=False)
-    return alt.X("t:Q", title="Time (s)", scale=scale, axis=alt.Axis(tickCount=10))
+    domain = [begin, end] if begin is not None and begin < end else vega.UNSET
+    scale = vega.scale(domain=domain, zero=False, nice=False)
+    return vega.field("t:Q", title="Time (s)", scale=scale, axis=vega.axis(tickCount=10))
 
 
 def _most(column: pl.Series) -> float:
@@ -231,7 +237,7 @@ def shares_over_time(report: Mapping[str, Any]) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def shares(report: Mapping[str, Any], *, width: Width = 640, height: int = 200) -> alt.Chart:
+def shares(report: Mapping[str, Any], *, width: Width = 640, height: int = 200) -> vega.Chart:
     """Shares of the connections over time, one above the other."""
     data = shares_over_time(report)
     order = list(dict.fromkeys(_names(report["group"]).values()))
@@ -244,26 +250,26 @@ def shares(report: Mapping[str, Any], *, width: Width = 640, height: int = 200) 
     # Vega does not stack what has a beginning and an end in time.
     data = data.sort("t", rank).with_columns(pl.col("v").cum_sum().over("t").alias("b"))
     data = data.with_columns((pl.col("b") - pl.col("v")).alias("a"))
-    chart = (
-        alt.Chart(
+    return (
+        vega.Chart(
             inline(data, t="number", u="number", v="number", a="number", b="number"),
             description="Share of each connection in what all of them deliver, over time",
         )
-        .mark_rect(clip=True)
+        .mark("rect", clip=True)
         .encode(
-            x=alt.X("t:Q", title="Time (s)", scale=alt.Scale(zero=False, nice=False),
-                    axis=alt.Axis(tickCount=10)),
+            x=vega.field("t:Q", title="Time (s)", scale=vega.scale(zero=False, nice=False),
+                    axis=vega.axis(tickCount=10)),
             x2="u:Q",
-            y=alt.Y("a:Q", title="Share (%)", scale=alt.Scale(domain=[0, 100]),
-                    axis=alt.Axis(tickCount=5)),
+            y=vega.field("a:Q", title="Share (%)", scale=vega.scale(domain=[0, 100]),
+                    axis=vega.axis(tickCount=5)),
             y2="b:Q",
-            color=alt.Color("k:N", title="Connection",
-                            scale=alt.Scale(domain=order, range=colours),
-                            legend=alt.Legend(orient="top", symbolType="square")),
+            color=vega.field("k:N", title="Connection",
+                            scale=vega.scale(domain=order, range=colours),
+                            legend=vega.legend(orient="top", symbolType="square")),
             tooltip=[
-                alt.Tooltip("k:N", title="Connection"),
-                alt.Tooltip("t:Q", title="From (s)"),
-                alt.Tooltip("v:Q", title="Share (%)"),
+                vega.field("k:N", title="Connection"),
+                vega.field("t:Q", title="From (s)"),
+                vega.field("v:Q", title="Share (%)"),
             ],
         )
         .properties(width=width, height=height)
@@ -271,7 +277,6 @@ def shares(report: Mapping[str, Any], *, width: Width = 640, height: int = 200) 
             zoom()
         )
     )  # fmt: skip
-    return cast(alt.Chart, chart)
 
 
 def _names(group: Mapping[str, Any]) -> dict[int, str]:
@@ -290,7 +295,7 @@ def delays(
     *,
     width: Width = 640,
     height: int = 260,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """One-way delay over time: a band from least to longest, the mean, and marks at losses."""
     names = ("t_s", "least_delay_s", "mean_delay_s", "most_delay_s")
     schema = dict.fromkeys(names, pl.Float64) | {"lost_packets": pl.Int64}
@@ -299,30 +304,30 @@ def delays(
     seen = frame.drop_nulls("mean_delay_s").select("t_s", delays)
     lost = frame.filter(pl.col("lost_packets") > 0).select("t_s", "lost_packets")
     number = dict.fromkeys(seen.columns, "number")
-    time = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(nice=False))
-    base = alt.Chart(inline(seen, **number)).encode(x=time)
+    time = vega.field("t_s:Q", title="Time (s)", scale=vega.scale(nice=False))
+    base = vega.Chart(inline(seen, **number)).encode(x=time)
     title = "One-way delay (ms)"
-    band = base.mark_area(opacity=0.25, color=_BLUE, clip=True).encode(
-        y=alt.Y("least_delay_ms:Q", title=title, scale=alt.Scale(zero=False)), y2="most_delay_ms:Q"
+    band = base.mark("area", opacity=0.25, color=_BLUE, clip=True).encode(
+        y=vega.field("least_delay_ms:Q", title=title, scale=vega.scale(zero=False)),
+        y2="most_delay_ms:Q",
     )
-    line = base.mark_line(color=_BLUE, strokeWidth=1.5, clip=True).encode(
-        y=alt.Y("mean_delay_ms:Q", title=title)
+    line = base.mark("line", color=_BLUE, strokeWidth=1.5, clip=True).encode(
+        y=vega.field("mean_delay_ms:Q", title=title)
     )
     layers: list[Any] = [band, line]
     if not lost.is_empty():
-        marks = alt.Chart(inline(lost, t_s="number", lost_packets="number"))
+        marks = vega.Chart(inline(lost, t_s="number", lost_packets="number"))
         layers.append(
-            marks.mark_tick(color=_RED, thickness=1, size=12, clip=True).encode(
+            marks.mark("tick", color=_RED, thickness=1, size=12, clip=True).encode(
                 x=time,
-                y=alt.value(6),
-                tooltip=[alt.Tooltip("t_s:Q", title="Until (s)"),
-                         alt.Tooltip("lost_packets:Q", title="Lost packets")],
+                y=vega.value(6),
+                tooltip=[vega.field("t_s:Q", title="Until (s)"),
+                         vega.field("lost_packets:Q", title="Lost packets")],
             )
         )  # fmt: skip
-    layered = alt.layer(*layers).add_params(zoom())
-    described = layered.properties(
+    layered = vega.layer(*layers).add_params(zoom())
+    return layered.properties(
         width=width,
         height=height,
         description="One-way delay over time; marks at the top are lost packets",
     )
-    return cast(alt.LayerChart, described)

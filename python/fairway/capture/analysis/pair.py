@@ -15,7 +15,7 @@ from fairway.plot.formats import check_formats
 from fairway.plot.page import Figure, Section, Table, render
 
 if TYPE_CHECKING:
-    import altair as alt
+    from fairway.plot import vega
 
 #: Losses of a direction that a table shows.
 _LOSSES = 12
@@ -109,7 +109,7 @@ class Pair:
         more = f"; {text.count(rest, 'direction')} more" if rest > 0 else ""
         return [_losses(shown, more), _delays(shown), _ratios(self.report, shown)]
 
-    def charts(self) -> dict[str, alt.LayerChart]:
+    def charts(self) -> dict[str, vega.Chart]:
         """Delay over time of each direction that carries most, by name."""
         from fairway.capture.analysis.charts import delays
 

@@ -17,7 +17,7 @@ from fairway.results.run import Run
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairway.plot.figures import AnyChart
+    from fairway.plot import vega
 
 #: What a run of this kind calls its backend.
 BACKEND = "capture"
@@ -61,7 +61,7 @@ class CapturedRun(Run):
             sections.capture_lead(self),
         )
 
-    def own_charts(self) -> Mapping[str, AnyChart]:
+    def own_charts(self) -> Mapping[str, vega.Chart]:
         """Charts of its flows."""
         from fairway.capture.analysis.sections import figure_charts
 

@@ -24,7 +24,7 @@ from fairway.capture.analysis.tables import (
     share_tables,
 )
 from fairway.ground import text
-from fairway.plot.figures import AnyChart
+from fairway.plot import vega
 from fairway.plot.page import FILL, Figure, Section, Table
 from fairway.results.run import Run
 
@@ -101,9 +101,9 @@ def charted(run: Run) -> list[Flow]:
     return found[:MOST_FLOWS]
 
 
-def flow_charts(run: Run, flow: Flow, **size: Any) -> list[tuple[str, AnyChart, str]]:
+def flow_charts(run: Run, flow: Flow, **size: Any) -> list[tuple[str, vega.Chart, str]]:
     """Charts of one flow: title, chart and caption."""
-    found: list[tuple[str, AnyChart, str]] = []
+    found: list[tuple[str, vega.Chart, str]] = []
     packets = _of(run.packets, flow)
     series = _of(run.capture_series, flow)
     if not packets.is_empty():
@@ -158,7 +158,7 @@ def _above(series: pl.DataFrame) -> str:
     return f"The receive window is above the picture, at {text.size(int(least))} or more."
 
 
-def figure_charts(run: Run) -> Mapping[str, AnyChart]:
+def figure_charts(run: Run) -> Mapping[str, vega.Chart]:
     """Charts for files, by the names of the files."""
     names = {
         "Time–sequence diagram.": "time-sequence",

@@ -8,12 +8,12 @@ where the receive window ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import altair as alt
 import polars as pl
 
 from fairway.capture.analysis.series import SENT
+from fairway.plot import vega
 from fairway.plot.figures import inline
 
 #: Marks of one kind that a diagram has room for, as many as two for each pixel of a wide screen;
@@ -77,72 +77,71 @@ def time_sequence(
     width: int | Literal["container"] = 640,
     height: int = 420,
     most: int = MOST_MARKS,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """The diagram of one direction."""
     shown = between(packets, start_s, end_s)
     spans, lines = marks(shown, most), ack_lines(shown, most)
     present = {*spans["k"], *lines["k"]}
     looks = [look for look in _LOOKS if look.name in present]
-    x = alt.X("t:Q", title="Time (s)", scale=alt.Scale(zero=False, nice=False))
-    y = alt.Y("a:Q", title="Position in the stream (bytes)", axis=alt.Axis(format="~s"),
-              scale=alt.Scale(zero=False))  # fmt: skip
+    x = vega.field("t:Q", title="Time (s)", scale=vega.scale(zero=False, nice=False))
+    y = vega.field("a:Q", title="Position in the stream (bytes)", axis=vega.axis(format="~s"),
+              scale=vega.scale(zero=False))  # fmt: skip
     # One legend with both, which it is if both are alike.
-    legend = alt.Legend(orient="top", columns=6, labelLimit=240, symbolSize=120)
-    colour = alt.Color(
+    legend = vega.legend(orient="top", columns=6, labelLimit=240, symbolSize=120)
+    colour = vega.field(
         "k:N",
         title=None,
-        scale=alt.Scale(domain=[one.name for one in looks], range=[one.colour for one in looks]),
+        scale=vega.scale(domain=[one.name for one in looks], range=[one.colour for one in looks]),
         legend=legend,
     )
-    shape = alt.Shape(
+    shape = vega.field(
         "k:N",
         title=None,
-        scale=alt.Scale(domain=[one.name for one in looks],
+        scale=vega.scale(domain=[one.name for one in looks],
                         range=[one.shape or "stroke" for one in looks]),
         legend=legend,
     )  # fmt: skip
-    lit = alt.selection_point(fields=["k"], bind="legend", name="shown")
-    opacity = alt.condition(lit, alt.value(1), alt.value(0.06))
+    lit = vega.parameter("shown", "point", bind="legend", fields=["k"])
+    opacity = vega.condition(lit, vega.value(1), vega.value(0.06))
     tooltip = [
-        alt.Tooltip("k:N", title="What"),
-        alt.Tooltip("n:Q", title="Packet"),
-        alt.Tooltip("c:Q", title="Packets drawn as one"),
-        alt.Tooltip("t:Q", title="Time (s)", format=".6f"),
-        alt.Tooltip("a:Q", title="From byte", format=",d"),
-        alt.Tooltip("b:Q", title="To byte", format=",d"),
-        alt.Tooltip("f:N", title="Became of it"),
+        vega.field("k:N", title="What"),
+        vega.field("n:Q", title="Packet"),
+        vega.field("c:Q", title="Packets drawn as one"),
+        vega.field("t:Q", title="Time (s)", format=".6f"),
+        vega.field("a:Q", title="From byte", format=",d"),
+        vega.field("b:Q", title="To byte", format=",d"),
+        vega.field("f:N", title="Became of it"),
     ]
     description = "Time–sequence diagram: position in the stream of each segment over time"
     line = (
-        alt.Chart(inline(lines, t="number", a="number", n="number"), description=description)
-        .mark_line(strokeWidth=1.2, interpolate="step-after", clip=True)
+        vega.Chart(inline(lines, t="number", a="number", n="number"), description=description)
+        .mark("line", strokeWidth=1.2, interpolate="step-after", clip=True)
         .encode(x=x, y=y, color=colour, opacity=opacity)
     )
     kinds = dict.fromkeys(("t", "u", "a", "b", "n", "c"), "number")
     bars = (
-        alt.Chart(inline(spans, **kinds))
-        .mark_rule(strokeWidth=1.8, strokeCap="square", clip=True)
+        vega.Chart(inline(spans, **kinds))
+        .mark("rule", strokeWidth=1.8, strokeCap="square", clip=True)
         .encode(x=x, x2="u:Q", y=y, y2="b:Q", color=colour, opacity=opacity, tooltip=tooltip)
     )
     shaped = [look for look in looks if look.shape]
-    layers: list[alt.Chart] = [line, bars]
+    layers: list[vega.Chart] = [line, bars]
     if shaped:
         pointed = spans.filter(pl.col("k").is_in([look.name for look in shaped]))
         layers.append(
-            alt.Chart(inline(pointed, **kinds))
-            .mark_point(size=46, strokeWidth=1.6, clip=True)
+            vega.Chart(inline(pointed, **kinds))
+            .mark("point", size=46, strokeWidth=1.6, clip=True)
             .encode(x=x, y=y, color=colour, shape=shape, opacity=opacity, tooltip=tooltip)
         )
-    zoom = alt.selection_interval(bind="scales", zoom="wheel![event.shiftKey]", name="zoom")
-    chart = alt.layer(*layers).add_params(zoom, lit)
-    chart = chart.properties(
+    zoom = vega.parameter("zoom", "interval", bind="scales", zoom="wheel![event.shiftKey]")
+    chart = vega.layer(*layers).add_params(zoom, lit)
+    return chart.properties(
         width=width,
         height=height,
         description=description,
         # Thousands of marks: as pixels, not as elements of the page.
         usermeta={"renderer": "canvas"},
     )
-    return cast(alt.LayerChart, chart)
 
 
 def between(packets: pl.DataFrame, start_s: float | None, end_s: float | None) -> pl.DataFrame:

@@ -11,7 +11,8 @@ import polars as pl
 from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
 from fairway.ground import store, text
 from fairway.ground.shape import NUMBER_OR_NONE, TEXT_OR_NONE
-from fairway.plot.figures import AnyChart, over_time
+from fairway.plot import vega
+from fairway.plot.figures import over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import IN_ORDER, Quantity
 from fairway.results.tables import read_parquet
@@ -118,7 +119,7 @@ def page(result: Mapping[str, Any], captured: pl.DataFrame, sweep: Sweep) -> str
 
 def charts(
     result: Mapping[str, Any], captured: pl.DataFrame, sweep: Sweep, **size: Any
-) -> dict[str, AnyChart]:
+) -> dict[str, vega.Chart]:
     """Each quantity over time, one line for each transfer."""
     same = result["congestion_control"]
     series = [_captured(captured, result["path"]["mss_bytes"])]

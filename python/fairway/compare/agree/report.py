@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-import altair as alt
 import polars as pl
 
 from fairway.compare.agree.curves import Curves
 from fairway.compare.agree.data import AgreementData, Finding, PointAgreement
 from fairway.compare.agree.tables import IN_LINES, different, point_tables, remarks, sweep_tables
 from fairway.ground import text
-from fairway.plot.figures import PALETTE, AnyChart, Width, inline, layered, thin
+from fairway.plot import vega
+from fairway.plot.figures import PALETTE, Width, inline, layered, thin
 from fairway.plot.page import FILL, Figure, Section, Table, render
 
 #: Okabe and Ito's green, vermilion, and grey.
@@ -31,24 +31,24 @@ def windows(
     width: Width = 640,
     height: int = 240,
     small: bool = False,
-) -> alt.LayerChart:
+) -> vega.Chart:
     """The mean window of both sides over time; behind them each seed's, unless it is small."""
     both, points = point.curves[flow], 250 if small else 800
     order = [point.reference, point.side]
     means = pl.concat(_line(both[side].mean, both[side], side, side, points) for side in order)
-    color = alt.Color(
+    color = vega.field(
         "side:N",
         title=None,
-        scale=alt.Scale(domain=order, range=PALETTE[: len(order)]),
-        legend=alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1),
+        scale=vega.scale(domain=order, range=PALETTE[: len(order)]),
+        legend=vega.legend(orient="top", symbolType="stroke", symbolOpacity=1),
     )
-    x = alt.X(
+    x = vega.field(
         "t:Q",
         title=None if small else "Time (s)",
-        scale=alt.Scale(domain=[0, float(both[point.side].t_s[-1])], nice=False),
-        axis=alt.Axis(tickCount=4 if small else 10),
+        scale=vega.scale(domain=[0, float(both[point.side].t_s[-1])], nice=False),
+        axis=vega.axis(tickCount=4 if small else 10),
     )
-    y = alt.Y("v:Q", title=None if small else "cwnd (segments)", axis=alt.Axis(tickCount=4))
+    y = vega.field("v:Q", title=None if small else "cwnd (segments)", axis=vega.axis(tickCount=4))
     layers = []
     if not small:
         each = pl.concat(
@@ -56,15 +56,15 @@ def windows(
             for side in order
             for seed, row in enumerate(both[side].windows)
         )
-        faint = alt.Chart(inline(each, t="number", v="number"))
-        faint = faint.mark_line(strokeWidth=0.6, opacity=0.35, strokeJoin="round")
+        faint = vega.Chart(inline(each, t="number", v="number"))
+        faint = faint.mark("line", strokeWidth=0.6, opacity=0.35, strokeJoin="round")
         layers.append(faint.encode(x=x, y=y, color=color, detail="line:N"))
-    tooltip = [alt.Tooltip("side:N"), alt.Tooltip("t:Q", title="Time (s)"),
-               alt.Tooltip("v:Q", title="cwnd")]  # fmt: skip
+    tooltip = [vega.field("side:N"), vega.field("t:Q", title="Time (s)"),
+               vega.field("v:Q", title="cwnd")]  # fmt: skip
     # The reference is wider, so that it is seen on both sides where the two are the same.
-    widths = alt.Scale(domain=order, range=[2.2, 1.0])
-    stroke = alt.StrokeWidth("side:N", scale=widths, legend=None)
-    lines = alt.Chart(inline(means, t="number", v="number")).mark_line(strokeJoin="round")
+    widths = vega.scale(domain=order, range=[2.2, 1.0])
+    stroke = vega.field("side:N", scale=widths, legend=None)
+    lines = vega.Chart(inline(means, t="number", v="number")).mark("line", strokeJoin="round")
     layers.append(
         lines.encode(x=x, y=y, color=color, strokeWidth=stroke, order="t:Q", tooltip=tooltip)
     )
@@ -82,7 +82,7 @@ def _line(values: Any, of: Curves, side: str, name: str, points: int) -> pl.Data
     )
 
 
-def all_differences(point: PointAgreement, *, width: Width = 480) -> alt.LayerChart:
+def all_differences(point: PointAgreement, *, width: Width = 480) -> vega.Chart:
     """Every difference of a point in units of its tolerance."""
     rows = []
     for finding in point.findings:
@@ -99,7 +99,7 @@ def all_differences(point: PointAgreement, *, width: Width = 480) -> alt.LayerCh
 
 def differences(
     points: Sequence[PointAgreement], quantity: str, *, width: Width = 220
-) -> alt.LayerChart | None:
+) -> vega.Chart | None:
     """The relative difference of a quantity of each point's first flow, in per cent."""
     rows = []
     band = 0.0
@@ -129,7 +129,7 @@ def _differing(
 
 def _differences(
     rows: Sequence[dict[str, Any]], band: float, far: float, title: str, width: Width
-) -> alt.LayerChart:
+) -> vega.Chart:
     kinds = dict.fromkeys(("value", "low", "high"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
     ends = frame.select(pl.max_horizontal(pl.col("value", "low", "high").abs()))
@@ -137,27 +137,27 @@ def _differences(
     reach = min(max(1.1 * largest, 2 * band), far)
     data = inline(frame.with_columns(pl.col(list(kinds)).round_sig_figs(4)),
                   **dict.fromkeys(kinds, "number"))  # fmt: skip
-    scale = alt.Scale(domain=[-reach, reach], clamp=True, nice=False)
-    y = alt.Y("label:N", sort=list(dict.fromkeys(row["label"] for row in rows)), title=None,
-              axis=alt.Axis(grid=False, labelLimit=240))  # fmt: skip
-    colours = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
-    color = alt.Color("verdict:N", title=None, legend=alt.Legend(orient="top"), scale=colours)
+    scale = vega.scale(domain=[-reach, reach], clamp=True, nice=False)
+    y = vega.field("label:N", sort=list(dict.fromkeys(row["label"] for row in rows)), title=None,
+              axis=vega.axis(grid=False, labelLimit=240))  # fmt: skip
+    colours = vega.scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    color = vega.field("verdict:N", title=None, legend=vega.legend(orient="top"), scale=colours)
     ground = inline(pl.DataFrame({"low": [-band], "high": [band]}), low="number", high="number")
-    accepted = alt.Chart(ground).mark_rect(color=_COLOURS["equivalent"], opacity=0.12)
-    ends_of = {"x": alt.X("low:Q", scale=scale, title=title), "x2": alt.X2("high:Q")}
-    base = alt.Chart(data, description=title).encode(y=y, color=color)
-    x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(tickCount=5))
-    layers: list[alt.Chart] = [accepted.encode(**ends_of)]
+    accepted = vega.Chart(ground).mark("rect", color=_COLOURS["equivalent"], opacity=0.12)
+    ends_of = {"x": vega.field("low:Q", scale=scale, title=title), "x2": "high:Q"}
+    base = vega.Chart(data, description=title).encode(y=y, color=color)
+    x = vega.field("value:Q", scale=scale, title=title, axis=vega.axis(tickCount=5))
+    layers: list[vega.Chart] = [accepted.encode(**ends_of)]
     if not frame["low"].drop_nulls().is_empty():
-        layers.append(base.mark_rule(strokeWidth=1.5).encode(**ends_of))
-    marks = base.mark_point(filled=True, size=36, opacity=1)
+        layers.append(base.mark("rule", strokeWidth=1.5).encode(**ends_of))
+    marks = base.mark("point", filled=True, size=36, opacity=1)
     layers.append(marks.encode(x=x, tooltip=["label:N", "verdict:N", "value:Q", "low:Q", "high:Q"]))
-    return layered(layers, title, width, alt.Step(15))
+    return layered(layers, title, width, {"step": 15})
 
 
-def paper_charts(result: AgreementData) -> dict[str, AnyChart]:
+def paper_charts(result: AgreementData) -> dict[str, vega.Chart]:
     """The figures as files: windows and differences, for each side and block of a sweep."""
-    charts: dict[str, AnyChart] = {}
+    charts: dict[str, vega.Chart] = {}
     for name, points in blocks(result):
         if not result.axes:
             for flow in points[0].curves:
@@ -166,17 +166,17 @@ def paper_charts(result: AgreementData) -> dict[str, AnyChart]:
             continue
         panels = [
             windows(point, flow, width=170, height=80, small=True).properties(
-                title=alt.Title(_panel_title(point, flow), fontSize=11, anchor="start")
+                title=vega.title(_panel_title(point, flow), fontSize=11, anchor="start")
             )
             for point in points
             for flow in point.curves
         ]
         if panels:
-            grid = alt.concat(*panels, columns=_COLUMNS).resolve_scale(y="independent")
-            charts[f"{name} windows"] = cast(alt.ConcatChart, grid)
+            grid = vega.concat(*panels, columns=_COLUMNS).resolve_scale(y="independent")
+            charts[f"{name} windows"] = grid
         drawn = [chart for quantity in IN_LINES if (chart := differences(points, quantity))]
         if drawn:
-            charts[f"{name} differences"] = alt.hconcat(*drawn)
+            charts[f"{name} differences"] = vega.hconcat(*drawn)
     return charts
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-import altair as alt
 import polars as pl
 
 from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, Cell, FidelityData, what_is_taken
 from fairway.compare.fidelity.tables import missed, tables, tolerances
 from fairway.metrics.episodes import Trace
+from fairway.plot import vega
 from fairway.plot.figures import PALETTE, Width, inline, thin
 from fairway.plot.page import FILL, Figure, Section, render
 
@@ -20,25 +18,25 @@ _POINTS = 250
 _ORDER = ("real", "simulated")
 
 
-def windows(cell: Cell, *, width: Width = 150, height: int = 80) -> alt.Chart:
+def windows(cell: Cell, *, width: Width = 150, height: int = 80) -> vega.Chart:
     """The recorded window and the simulated one over it."""
     sides = zip(_ORDER, (cell.real, cell.sim), strict=True)
     rows = pl.concat(_line(trace, side) for side, trace in sides)
-    key = alt.Legend(orient="top", symbolType="stroke", symbolOpacity=1)
+    key = vega.legend(orient="top", symbolType="stroke", symbolOpacity=1)
     domain = list(_ORDER)
-    x = alt.X("t:Q", title=None, axis=alt.Axis(tickCount=4),
-              scale=alt.Scale(domain=[0, float(cell.real.t_s[-1])], nice=False))  # fmt: skip
-    color = alt.Color("side:N", title=None, legend=key,
-                      scale=alt.Scale(domain=domain, range=PALETTE[1::-1]))  # fmt: skip
+    x = vega.field("t:Q", title=None, axis=vega.axis(tickCount=4),
+              scale=vega.scale(domain=[0, float(cell.real.t_s[-1])], nice=False))  # fmt: skip
+    color = vega.field("side:N", title=None, legend=key,
+                      scale=vega.scale(domain=domain, range=PALETTE[1::-1]))  # fmt: skip
     # The recording is wider, so that it is seen on both sides where the two are the same.
-    widths = alt.Scale(domain=domain, range=[2.2, 1.0])
-    stroke = alt.StrokeWidth("side:N", legend=None, scale=widths)
-    y = alt.Y("v:Q", title=None, axis=alt.Axis(tickCount=3))
-    tooltip = ["side:N", alt.Tooltip("t:Q", title="Time (s)"), alt.Tooltip("v:Q", title="cwnd")]
-    lines = alt.Chart(inline(rows, t="number", v="number")).mark_line(strokeJoin="round")
+    widths = vega.scale(domain=domain, range=[2.2, 1.0])
+    stroke = vega.field("side:N", legend=None, scale=widths)
+    y = vega.field("v:Q", title=None, axis=vega.axis(tickCount=3))
+    tooltip = ["side:N", vega.field("t:Q", title="Time (s)"), vega.field("v:Q", title="cwnd")]
+    lines = vega.Chart(inline(rows, t="number", v="number")).mark("line", strokeJoin="round")
     chart = lines.encode(x=x, y=y, color=color, strokeWidth=stroke, order="t:Q", tooltip=tooltip)
     told = f"Congestion windows of {cell.label} in {cell.scenario}, recorded and simulated"
-    return cast(alt.Chart, chart.properties(width=width, height=height, description=told))
+    return chart.properties(width=width, height=height, description=told)
 
 
 def _line(trace: Trace, side: str) -> pl.DataFrame:
@@ -48,20 +46,20 @@ def _line(trace: Trace, side: str) -> pl.DataFrame:
     )
 
 
-def page(result: FidelityData) -> alt.VConcatChart:
+def page(result: FidelityData) -> vega.Chart:
     """Every cell on one page, a block for each scenario; what is out of tolerance is marked."""
     blocks = []
     for name, cells in result.scenarios.items():
         panels = [windows(cell).properties(title=_title(cell)) for cell in cells]
-        grid = alt.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush")
+        grid = vega.concat(*panels, columns=_COLUMNS, spacing=36, bounds="flush")
         told = f"{name}: cwnd (segments) against time (s)"
-        heading = alt.Title(told, fontSize=14, anchor="start")
+        heading = vega.title(told, fontSize=14, anchor="start")
         blocks.append(grid.resolve_scale(y="independent").properties(title=heading))
-    return alt.vconcat(*blocks, spacing=30)
+    return vega.vconcat(*blocks, spacing=30)
 
 
-def _title(cell: Cell) -> alt.Title:
-    return alt.Title(
+def _title(cell: Cell) -> vega.Options:
+    return vega.title(
         title(cell), fontSize=11, anchor="start", offset=4,
         color="black" if cell.within else PALETTE[1],
     )  # fmt: skip

@@ -6,15 +6,15 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import altair as alt
 import polars as pl
 
 from fairway import _core
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment.scenarios import Scenario, is_own, variant
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.figures import PALETTE, inline, thin
 from fairway.plot.quantities import Keep
 
@@ -29,61 +29,61 @@ _LINE = 0.42
 _CELL, _CELL_ON_PAGE = 84, 70
 
 
-def portrait(of: PortraitData) -> alt.VConcatChart:
+def portrait(of: PortraitData) -> vega.Chart:
     """Windows over time, and the queue under them, on the same axis of time."""
     colours = [*_cycle(PALETTE, len(of.flows)), *_cycle(_GREYS, len(of.others))]
-    colour = alt.Color(
+    colour = vega.field(
         "id:N",
-        scale=alt.Scale(domain=[*of.flows, *of.others], range=colours),
+        scale=vega.scale(domain=[*of.flows, *of.others], range=colours),
         legend=None
         if len(colours) == 1
-        else alt.Legend(orient="top", title=None, symbolType="stroke", offset=4),
+        else vega.legend(orient="top", title=None, symbolType="stroke", offset=4),
     )
     windows = _line(_while_busy(of.run.series), "flow", "cwnd_segments", points=400)
     layers = [_panel(windows, "cwnd (segments)", colour, "Congestion window over time", last=False)]
     bdp = bdp_segments(of.run.experiment)
     if len(colours) == 1 and bdp is not None:
         layers = [*_marked(bdp, "BDP"), *layers]
-    shown = cast(alt.LayerChart, alt.layer(*layers))
+    shown = vega.layer(*layers)
     queues = of.run.queues.filter(pl.col("link") == of.run.queues["link"][0])
     queue = _panel(
         _line(queues, "link", "backlog_packets", points=400),
-        "Queue (packets)", alt.value("#555555"), "Queue length over time", last=True,
+        "Queue (packets)", vega.value("#555555"), "Queue length over time", last=True,
     )  # fmt: skip
     name = f"{of.algorithm['title']}, {variant(of.algorithm)}"
     subtitle = text.capital(of.scenario.title)
-    title = alt.Title(name, subtitle=subtitle, anchor="start", frame="group", offset=12)
+    title = vega.title(name, subtitle=subtitle, anchor="start", frame="group", offset=12)
     panels = (shown.properties(width=_WIDTH, height=190), queue.properties(width=_WIDTH, height=80))
-    both = alt.vconcat(*panels, title=title, spacing=14)
-    return cast(alt.VConcatChart, both.resolve_scale(color="independent", y="independent"))
+    both = vega.vconcat(*panels, title=title, spacing=14)
+    return both.resolve_scale(color="independent", y="independent")
 
 
 def _panel(
-    data: pl.DataFrame, title: str, colour: alt.Color | Any, told: str, *, last: bool
-) -> alt.Chart:
-    x = alt.X(
+    data: pl.DataFrame, title: str, colour: vega.Options | Any, told: str, *, last: bool
+) -> vega.Chart:
+    x = vega.field(
         "t:Q",
         title="Time (s)" if last else None,
-        scale=alt.Scale(domain=[0, _end(data)], nice=False),
-        axis=alt.Axis(labels=last, ticks=last, tickCount=7, labelFlush=False),
+        scale=vega.scale(domain=[0, _end(data)], nice=False),
+        axis=vega.axis(labels=last, ticks=last, tickCount=7, labelFlush=False),
     )
-    y = alt.Y("v:Q", title=title, axis=alt.Axis(tickCount=4 if not last else 3, minExtent=34))
-    chart = alt.Chart(inline(data, t="number", v="number"), description=told).mark_line(
-        strokeWidth=1.3, strokeJoin="round", clip=True
+    y = vega.field("v:Q", title=title, axis=vega.axis(tickCount=4 if not last else 3, minExtent=34))
+    chart = vega.Chart(inline(data, t="number", v="number"), description=told).mark(
+        "line", strokeWidth=1.3, strokeJoin="round", clip=True
     )
-    return cast(alt.Chart, chart.encode(x=x, y=y, color=colour))
+    return chart.encode(x=x, y=y, color=colour)
 
 
-def _marked(value: float, name: str) -> list[alt.Chart]:
+def _marked(value: float, name: str) -> list[vega.Chart]:
     """A level that is worth knowing, with its name."""
     data = inline(pl.DataFrame({"v": [round(value, 1)], "name": [name]}), v="number")
-    base = alt.Chart(data).encode(y="v:Q")
-    rule = base.mark_rule(color="#999", strokeDash=[4, 3])
-    label = base.mark_text(color="#666", align="left", fontSize=10)
-    return [rule, label.encode(x=alt.value(_WIDTH + 5), text="name:N")]
+    base = vega.Chart(data).encode(y="v:Q")
+    rule = base.mark("rule", color="#999", strokeDash=[4, 3])
+    label = base.mark("text", color="#666", align="left", fontSize=10)
+    return [rule, label.encode(x=vega.value(_WIDTH + 5), text="name:N")]
 
 
-def gallery_figure(of: GalleryData) -> alt.HConcatChart:
+def gallery_figure(of: GalleryData) -> vega.Chart:
     """Every algorithm in a row; window, queue and goodput on every path in columns.
 
     All rows of a column have the same scale. Its top is what the heading says.
@@ -93,16 +93,16 @@ def gallery_figure(of: GalleryData) -> alt.HConcatChart:
     for path in of.paths:
         cells = [_column(of, path, rows, *column) for column in _COLUMNS]
         title = textwrap.wrap(text.capital(path.title), 40)
-        heading = alt.Title(title, anchor="start", fontSize=12, offset=10)
-        groups.append(alt.hconcat(*cells, spacing=10, title=heading))
-    return alt.hconcat(_labels(rows), *groups, spacing=22)
+        heading = vega.title(title, anchor="start", fontSize=12, offset=10)
+        groups.append(vega.hconcat(*cells, spacing=10, title=heading))
+    return vega.hconcat(_labels(rows), *groups, spacing=22)
 
 
-def walls(of: GalleryData) -> dict[str, alt.HConcatChart]:
+def walls(of: GalleryData) -> dict[str, vega.Chart]:
     """The same, a chart for each path by its title: for a page, on which they stand in a grid."""
     rows = _Rows.of(of.algorithms)
     return {
-        text.capital(path.title): alt.hconcat(
+        text.capital(path.title): vega.hconcat(
             _labels(rows),
             *(_column(of, path, rows, *column, width=_CELL_ON_PAGE) for column in _COLUMNS),
             spacing=8,
@@ -138,8 +138,8 @@ class _Rows:
         return cls(base, heading, colour, down)
 
     @property
-    def scale(self) -> alt.Scale:
-        return alt.Scale(domain=[self.height, 0], nice=False, zero=False)
+    def scale(self) -> vega.Options:
+        return vega.scale(domain=[self.height, 0], nice=False, zero=False)
 
     @property
     def size(self) -> int:
@@ -159,7 +159,7 @@ def _column(
     of: GalleryData, path: Scenario, rows: _Rows,
     table: str, column: str, scale: float, keep: Keep, name: str, unit: str,
     *, width: int = _CELL,
-) -> alt.LayerChart:  # fmt: skip
+) -> vega.Chart:  # fmt: skip
     """One quantity on one path, for every algorithm."""
     key = "flow" if table == "series" else "link"
     frames = []
@@ -181,25 +181,25 @@ def _column(
     height = (base - pl.min_horizontal("v", top) / top * 0.86).round(3).alias("y")
     drawn = data.select("t", "row", "id", "colour", height)
     drawn = drawn.sort("colour", descending=True, maintain_order=True)
-    axis = alt.Axis(values=[0, end], labelExpr="datum.value + ' s'", grid=False, domain=False,
+    axis = vega.axis(values=[0, end], labelExpr="datum.value + ' s'", grid=False, domain=False,
                     ticks=False, labelFontSize=10, labelFlush=True)  # fmt: skip
-    x = alt.X("t:Q", title=None, scale=alt.Scale(domain=[0, end], nice=False), axis=axis)
-    y = alt.Y("y:Q", title=None, scale=rows.scale, axis=None)
+    x = vega.field("t:Q", title=None, scale=vega.scale(domain=[0, end], nice=False), axis=axis)
+    y = vega.field("y:Q", title=None, scale=rows.scale, axis=None)
     ground = pl.DataFrame({"y": list(rows.base.values())})
-    rules = alt.Chart(inline(ground, y="number")).mark_rule(color="#CFCFCF", strokeWidth=0.6)
+    rules = vega.Chart(inline(ground, y="number")).mark("rule", color="#CFCFCF", strokeWidth=0.6)
     lines = (
-        alt.Chart(inline(drawn, t="number", y="number"), description=f"{name} over time")
-        .mark_line(strokeWidth=0.8, strokeJoin="round")
-        .encode(x=x, y=y, color=alt.Color("colour:N", scale=None), detail=["row:N", "id:N"])
+        vega.Chart(inline(drawn, t="number", y="number"), description=f"{name} over time")
+        .mark("line", strokeWidth=0.8, strokeJoin="round")
+        .encode(x=x, y=y, color=vega.field("colour:N", scale=None), detail=["row:N", "id:N"])
     )
     span = f"0–{top:,g}"
     said = [name, f"{span} {unit}"] if width == _CELL else [name, span, unit]
-    heading = alt.Title(said, anchor="start", fontSize=10, fontWeight="normal", offset=0)
-    layers = alt.layer(rules.encode(y=y), lines)
-    return cast(alt.LayerChart, layers.properties(width=width, height=rows.size, title=heading))
+    heading = vega.title(said, anchor="start", fontSize=10, fontWeight="normal", offset=0)
+    layers = vega.layer(rules.encode(y=y), lines)
+    return layers.properties(width=width, height=rows.size, title=heading)
 
 
-def _labels(rows: _Rows) -> alt.LayerChart:
+def _labels(rows: _Rows) -> vega.Chart:
     """Names of algorithms and families, left of their rows."""
     families = [
         (line, base - _LINE * above, rows.colour[family])
@@ -209,17 +209,17 @@ def _labels(rows: _Rows) -> alt.LayerChart:
     headings = _texts(families, fontSize=12, fontWeight="bold")
     # Names have the colour of all text, which is another one on a dark page.
     names = _texts([(name, base, "") for name, base in rows.base.items()], fontSize=13, dy=-4)
-    y = alt.Y("y:Q", scale=rows.scale, axis=None)
-    coloured = headings.encode(y=y, color=alt.Color("colour:N", scale=None))
-    layers = alt.layer(names.encode(y=y), coloured)
-    return cast(alt.LayerChart, layers.properties(width=110, height=rows.size))
+    y = vega.field("y:Q", scale=rows.scale, axis=None)
+    coloured = headings.encode(y=y, color=vega.field("colour:N", scale=None))
+    layers = vega.layer(names.encode(y=y), coloured)
+    return layers.properties(width=110, height=rows.size)
 
 
-def _texts(lines: Sequence[tuple[str, float, str]], **style: Any) -> alt.Chart:
+def _texts(lines: Sequence[tuple[str, float, str]], **style: Any) -> vega.Chart:
     data = pl.DataFrame(lines, schema=["name", "y", "colour"], orient="row")
-    chart = alt.Chart(inline(data, y="number"))
-    drawn = chart.mark_text(align="left", baseline="bottom", **style)
-    return cast(alt.Chart, drawn.encode(x=alt.value(0), text="name:N"))
+    chart = vega.Chart(inline(data, y="number"))
+    drawn = chart.mark("text", align="left", baseline="bottom", **style)
+    return drawn.encode(x=vega.value(0), text="name:N")
 
 
 def _family_lines(family: str) -> list[str]:

@@ -19,13 +19,13 @@ from fairway.plot.page import Figure, Section, Table, plain_html, render
 from fairway.sweep.run import run_plan
 
 if TYPE_CHECKING:
-    import altair as alt
+    from fairway.plot import vega
 
 
 class Portrait(PortraitData):
     """An algorithm in its canonical scenario."""
 
-    def figure(self) -> alt.VConcatChart:
+    def figure(self) -> vega.Chart:
         """Windows over time, and the queue under them."""
         from fairway.compare.gallery.figures import portrait
 
@@ -41,7 +41,7 @@ class Portrait(PortraitData):
 class Gallery(GalleryData):
     """Every algorithm on the same paths."""
 
-    def figure(self) -> alt.HConcatChart:
+    def figure(self) -> vega.Chart:
         """Window, queue and goodput of every algorithm on every path."""
         from fairway.compare.gallery.figures import gallery_figure
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
-import altair as alt
 import polars as pl
 
 from fairway.compare.tune.result import Tuning
 from fairway.compare.tune.space import Parameter, number_of
 from fairway.ground import text
+from fairway.plot import vega
 from fairway.plot.figures import PALETTE, inline, layered
 from fairway.plot.page import FILL, Figure, Section, render
 
@@ -21,7 +21,7 @@ _COLOURS = [PALETTE[1], PALETTE[0], "#999999"]
 _SHAPES = ["diamond", "circle", "cross"]
 
 
-def course(tuning: Tuning, index: int) -> alt.LayerChart:
+def course(tuning: Tuning, index: int) -> vega.Chart:
     """An objective over the trials; the line is the best so far, dashed the default."""
     objective = tuning.goal.objectives[index]
     data = _trials(tuning)
@@ -33,74 +33,73 @@ def course(tuning: Tuning, index: int) -> alt.LayerChart:
             best = value
         steps.append((trial, best))
     so_far = pl.DataFrame(steps, schema={"trial": pl.Int64, "y": pl.Float64}, orient="row")
-    x = alt.X("trial:Q", title="Trial", axis=alt.Axis(tickMinStep=1))
-    y = alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False))
-    best_line = alt.Chart(inline(so_far.drop_nulls(), trial="number", y="number"))
-    line = best_line.mark_line(interpolate="step-after", color=PALETTE[2]).encode(x=x, y=y)
-    tooltip = ["trial:Q", alt.Tooltip("y:Q", title=objective.name)]
+    x = vega.field("trial:Q", title="Trial", axis=vega.axis(tickMinStep=1))
+    y = vega.field("y:Q", title=objective.name, scale=vega.scale(zero=False))
+    best_line = vega.Chart(inline(so_far.drop_nulls(), trial="number", y="number"))
+    line = best_line.mark("line", interpolate="step-after", color=PALETTE[2]).encode(x=x, y=y)
+    tooltip = ["trial:Q", vega.field("y:Q", title=objective.name)]
     points = _points(numbers, x, y, tooltip)
     return layered([line, points, _default_rule(tuning, index)], title, FILL, 240)
 
 
-def slice_of(tuning: Tuning, index: int, parameter: Parameter) -> alt.LayerChart:
+def slice_of(tuning: Tuning, index: int, parameter: Parameter) -> vega.Chart:
     """An objective over the values of one parameter."""
     objective = tuning.goal.objectives[index]
     data = _trials(tuning).rename({f"y{index}": "y"})
     settings = {trial.number: trial.score.settings[parameter.name] for trial in tuning.trials}
     values = [settings[number] for number in data["trial"]]
     title = f"{objective.name} over {parameter.name}"
-    x: alt.X
     if parameter.choices:
         data = data.with_columns(pl.Series("x", [str(value) for value in values]))
-        x = alt.X("x:N", title=parameter.name, sort=[str(c) for c in parameter.choices],
-                  axis=alt.Axis(labelAngle=0))  # fmt: skip
+        x = vega.field("x:N", title=parameter.name, sort=[str(c) for c in parameter.choices],
+                  axis=vega.axis(labelAngle=0))  # fmt: skip
     else:
         data = data.with_columns(pl.Series("x", [number_of(v, parameter.unit) for v in values]))
         more: dict[str, Any] = {"type": "log"} if parameter.log else {"zero": False}
-        scale = alt.Scale(nice=False, **more)
+        scale = vega.scale(nice=False, **more)
         unit = f" ({parameter.unit})" if parameter.unit else ""
-        x = alt.X("x:Q", title=parameter.name + unit, scale=scale)
-    y = alt.Y("y:Q", title=objective.name, scale=alt.Scale(zero=False))
-    tooltip = ["trial:Q", alt.Tooltip(x.shorthand, title=parameter.name),
-               alt.Tooltip("y:Q", title=objective.name)]  # fmt: skip
+        x = vega.field("x:Q", title=parameter.name + unit, scale=scale)
+    y = vega.field("y:Q", title=objective.name, scale=vega.scale(zero=False))
+    kind = "x:N" if parameter.choices else "x:Q"
+    tooltip = ["trial:Q", vega.field(kind, title=parameter.name),
+               vega.field("y:Q", title=objective.name)]  # fmt: skip
     points = _points(data.select("trial", "x", "y", "kind"), x, y, tooltip)
     return layered([points, _default_rule(tuning, index)], title, FILL, 200)
 
 
-def importances(tuning: Tuning, index: int) -> alt.Chart:
+def importances(tuning: Tuning, index: int) -> vega.Chart:
     """How much of what the best trials share is each parameter's."""
     shares = tuning.found.importances[index]
     objective = tuning.goal.objectives[index]
     data = pl.DataFrame({"parameter": list(shares), "share": list(shares.values())})
-    return cast(
-        alt.Chart,
-        alt.Chart(inline(data, share="number"), description=f"Importance for {objective.name}")
-        .mark_bar(color=PALETTE[0])
+    return (
+        vega.Chart(inline(data, share="number"), description=f"Importance for {objective.name}")
+        .mark("bar", color=PALETTE[0])
         .encode(
-            x=alt.X("share:Q", title="Share", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("parameter:N", title=None, sort=None),
-            tooltip=["parameter:N", alt.Tooltip("share:Q", format=".2f")],
+            x=vega.field("share:Q", title="Share", scale=vega.scale(domain=[0, 1])),
+            y=vega.field("parameter:N", title=None, sort=None),
+            tooltip=["parameter:N", vega.field("share:Q", format=".2f")],
         )
-        .properties(width=FILL, height=24 * len(shares)),
+        .properties(width=FILL, height=24 * len(shares))
     )
 
 
-def fronts(tuning: Tuning) -> Iterator[alt.LayerChart]:
+def fronts(tuning: Tuning) -> Iterator[vega.Chart]:
     """Each two objectives against each other; the cross is the default."""
     for first, second in itertools.combinations(range(len(tuning.goal.objectives)), 2):
         yield _front(tuning, first, second)
 
 
-def _front(tuning: Tuning, first: int, second: int) -> alt.LayerChart:
+def _front(tuning: Tuning, first: int, second: int) -> vega.Chart:
     names = [tuning.goal.objectives[index].name for index in (first, second)]
     data = _trials(tuning).rename({f"y{first}": "x", f"y{second}": "y"})
-    x = alt.X("x:Q", title=names[0], scale=alt.Scale(zero=False))
-    y = alt.Y("y:Q", title=names[1], scale=alt.Scale(zero=False))
-    tooltip = ["trial:Q", alt.Tooltip("x:Q", title=names[0]), alt.Tooltip("y:Q", title=names[1])]
+    x = vega.field("x:Q", title=names[0], scale=vega.scale(zero=False))
+    y = vega.field("y:Q", title=names[1], scale=vega.scale(zero=False))
+    tooltip = ["trial:Q", vega.field("x:Q", title=names[0]), vega.field("y:Q", title=names[1])]
     points = _points(data.select("trial", "x", "y", "kind"), x, y, tooltip, size=55)
     default = pl.DataFrame({"x": [tuning.default.mean(first)], "y": [tuning.default.mean(second)]})
-    at_default = alt.Chart(inline(default, x="number", y="number")).encode(x=x, y=y)
-    cross = at_default.mark_point(shape="cross", size=160, color="black", filled=True)
+    at_default = vega.Chart(inline(default, x="number", y="number")).encode(x=x, y=y)
+    cross = at_default.mark("point", shape="cross", size=160, color="black", filled=True)
     title = f"{names[1]} against {names[0]} of every trial, and of the default"
     return layered([points, cross], title, FILL, 320)
 
@@ -119,21 +118,21 @@ def _trials(tuning: Tuning) -> pl.DataFrame:
 
 
 def _points(
-    data: pl.DataFrame, x: alt.X, y: alt.Y, tooltip: list[Any], size: int = 45
-) -> alt.Chart:
+    data: pl.DataFrame, x: vega.Options, y: vega.Options, tooltip: list[Any], size: int = 45
+) -> vega.Chart:
     """Trials as points, told apart by colour and by shape."""
     numbers = {name: "number" for name, kind in data.schema.items() if kind.is_numeric()}
-    legend = alt.Legend(orient="top", title=None)
-    color = alt.Color("kind:N", scale=alt.Scale(domain=_KINDS, range=_COLOURS), legend=legend)
-    shape = alt.Shape("kind:N", scale=alt.Scale(domain=_KINDS, range=_SHAPES), legend=legend)
-    points = alt.Chart(inline(data, **numbers)).mark_point(size=size, filled=True)
-    return cast(alt.Chart, points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip))
+    legend = vega.legend(orient="top", title=None)
+    color = vega.field("kind:N", scale=vega.scale(domain=_KINDS, range=_COLOURS), legend=legend)
+    shape = vega.field("kind:N", scale=vega.scale(domain=_KINDS, range=_SHAPES), legend=legend)
+    points = vega.Chart(inline(data, **numbers)).mark("point", size=size, filled=True)
+    return points.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
 
 
-def _default_rule(tuning: Tuning, index: int) -> alt.Chart:
+def _default_rule(tuning: Tuning, index: int) -> vega.Chart:
     data = pl.DataFrame({"y": [tuning.default.mean(index)]})
-    rule = alt.Chart(inline(data, y="number")).mark_rule(strokeDash=[5, 4], color="#777777")
-    return cast(alt.Chart, rule.encode(y="y:Q"))
+    rule = vega.Chart(inline(data, y="number")).mark("rule", strokeDash=[5, 4], color="#777777")
+    return rule.encode(y="y:Q")
 
 
 _METHOD = (
