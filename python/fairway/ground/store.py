@@ -48,18 +48,13 @@ def content_hash(
 ) -> str:
     """SHA-256 over everything that decides a result, the same on every machine."""
     own = {name: code["sha256"] for name, code in (algorithms or {}).items()}
+    known = f'"algorithms":{_canonical(own)},' if own else ""
     if isinstance(experiment, _core.Planned):
         document = experiment.canonical()
     else:
         document = _canonical(experiment)
-    parts = {
-        **({"algorithms": _canonical(own)} if own else {}),
-        "backend": _canonical(backend),
-        "experiment": document,
-        "version": _canonical(version),
-    }
-    text = ",".join(f'"{name}":{part}' for name, part in parts.items())
-    return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+    text = f'{{{known}"backend":"{backend}","experiment":{document},"version":"{version}"}}'
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _canonical(value: object) -> str:

@@ -119,7 +119,13 @@ def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
     known = by_name(of_links=False)
     if of.name in summary["metrics"] or of.name not in known:
         return _number(summary["metrics"], of.name, of.name, known)
-    return known[of.name].read(replace(of, rows=_compared(summary)))
+    return known[of.name].read(replace(of, rows=_compared(summary["flows"])))
+
+
+def of_compared(flows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[float | None]:
+    """Metrics of `catalogue.OF_FLOWS`, made of counters, of all flows that are compared."""
+    known, rows = by_name(of_links=False), _compared(flows)
+    return [known[name].read(Subject(name, rows, None, None)) for name in names]
 
 
 def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:
@@ -221,9 +227,9 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], str, Subject], float | None]] = {
 }
 
 
-def _compared(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _compared(flows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Flows that are compared: TCP towards the sinks, or datagrams where there is no TCP."""
-    towards = [row for row in summary["flows"] if not row["id"].endswith("/reverse")]
+    towards = [row for row in flows if not row["id"].endswith("/reverse")]
     return [row for row in towards if row["cc"] is not None] or towards
 
 

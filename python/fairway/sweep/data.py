@@ -183,7 +183,7 @@ class SweepData:
 
     def _manifest_lines(self) -> Iterator[str]:
         """The manifest as JSON; `json` takes ten times as long for its points."""
-        hashes = [outcome.content_hash(self.version) for outcome in self.outcomes]
+        hashes = [outcome.hash_by(self.version) for outcome in self.outcomes]
         rest = {
             "title": self.title,
             "version": self.version,
@@ -201,7 +201,7 @@ class SweepData:
         seeds = self._summaries.seeds.tolist()
         for outcome, seed, content_hash in zip(self.outcomes, seeds, hashes, strict=True):
             point, directory = outcome.point, outcome.directory
-            axes = store.to_json(point.axes).rstrip().replace("\n", "\n      ")
+            axes = _indented(_line(point.axes))
             yield (
                 f'{before}{{\n      "axes": {axes},\n      "repetition": {point.repetition},\n'
                 f'      "seed": {seed},\n'
@@ -212,5 +212,11 @@ class SweepData:
         yield "\n  ]" + end
 
 
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+#: A value as JSON on one line; refuses NaN, which JSON cannot hold.
+_line = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+@functools.cache
+def _indented(line: str) -> str:
+    """JSON on several lines, as an entry of the manifest has it."""
+    return store.to_json(json.loads(line)).rstrip().replace("\n", "\n      ")

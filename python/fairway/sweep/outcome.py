@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,6 @@ from fairway.sweep.packed_run import compact
 if TYPE_CHECKING:
     import polars as pl
 
-#: Where a summary names its backend; in text a quotation mark would have a backslash before it.
-_BACKEND = re.compile(rb'"backend":"([a-z]+)"')
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -31,6 +27,7 @@ class Outcome:
         directory: Where the run is kept, if it is kept whole.
         in_memory: The run itself, if it was not written.
         again: Computes the run once more, if its summary alone is kept.
+        content_hash: SHA-256 over everything that has decided it, if that has been worked out.
     """
 
     point: Point
@@ -38,6 +35,7 @@ class Outcome:
     directory: Path | None = None
     in_memory: Run | None = field(default=None, repr=False)
     again: Callable[[], Run] | None = field(default=None, repr=False)
+    content_hash: str | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -52,18 +50,12 @@ class Outcome:
         """Its summary as JSON on one line."""
         return compact(self.recorded) if isinstance(self.recorded, dict) else self.recorded
 
-    def content_hash(self, version: str) -> str:
+    def hash_by(self, version: str) -> str:
         """SHA-256 over everything that has decided it, by a version of Fairway."""
-        backend, own = self._answered_by
+        if self.content_hash is not None:
+            return self.content_hash
+        backend, own = self.summary["backend"], self.summary.get("algorithms")
         return store.content_hash(self.point.asked, backend, version, own)
-
-    @property
-    def _answered_by(self) -> tuple[str, dict[str, Any] | None]:
-        """Its backend, and the user's own algorithms."""
-        if isinstance(self.recorded, dict) or b'"algorithms":' in self.recorded:
-            return self.summary["backend"], self.summary.get("algorithms")
-        found = _BACKEND.search(self.recorded)
-        return (found[1].decode() if found else self.summary["backend"]), None
 
     @property
     def experiment(self) -> dict[str, Any]:

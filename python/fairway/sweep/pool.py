@@ -30,6 +30,9 @@ class Pool:
         """Begin with all runs, in their order."""
         self._points, self._indices = points, list(points)
         self._runs = _core.Pool([point.asked for point in points.values()], self._count)
+        # What the tables and the report of a sweep need is loaded while the threads simulate.
+        import jinja2  # noqa: F401
+        import polars  # noqa: F401
 
     def finished(self, timeout_s: float) -> list[Finished]:
         """What has finished since it was last asked, written down; waits for more so long."""

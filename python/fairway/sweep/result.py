@@ -116,7 +116,8 @@ def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:
 def _from_row(entry: dict[str, Any], row: Row | None, points: Path, version: str) -> Outcome:
     experiment, summary = read_summary(row, points / ROWS)
     point = Point(entry["axes"], entry["repetition"], experiment)
-    return Outcome(point, summary, again=functools.partial(_again, point, summary, version))
+    again = functools.partial(_again, point, summary, version)
+    return Outcome(point, summary, again=again, content_hash=entry["content_hash"])
 
 
 def _again(point: Point, summary: bytes, version: str) -> Run:

@@ -8,10 +8,10 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
@@ -30,8 +30,7 @@ ROWS = "summaries.parquet"
 _COLUMNS = ("content_hash", "engine", "experiment", "summary")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One run: digest of the program that computed it, its document and its summary as JSON."""
 
     engine: str
@@ -56,6 +55,9 @@ class Rows:
         with writing(self._points):
             self._journal: BinaryIO = (self._scratch.path / JOURNAL).open("ab")
         self._rows = read_rows(self._points)
+        self._has_directories = any(
+            path.is_dir() for path in self._points.iterdir() if not path.name.startswith(".")
+        )
         self._added = False
         self._scratch.clear(self._take)
 
@@ -70,19 +72,27 @@ class Rows:
     def find(self, point: Point) -> Outcome | None:
         """A row, or a directory, of the same content."""
         engine = self._answer.engine_of(point)
-        row = self._rows.get(self._answer.content_hash(point))
+        content_hash = self._answer.content_hash(point)
+        row = self._rows.get(content_hash)
         if row is not None and row.engine == engine != "unknown":
             with contextlib.suppress(InputError):
-                _, summary = read_summary(row, self._points / ROWS)
-                return Outcome(point, summary, again=partial(self._answer.again, point))
+                read_summary(row, self._points / ROWS)
+                return self._outcome(point, content_hash, row.summary)
+        if not self._has_directories:
+            return None
         return found_directory(self._points, self._answer, point)
+
+    def _outcome(self, point: Point, content_hash: str, summary: bytes) -> Outcome:
+        again = partial(self._answer.again, point)
+        return Outcome(point, summary, again=again, content_hash=content_hash)
 
     def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write the run's line."""
         row = Row(self._answer.engine_of(point), point.compact, packed.summary)
+        content_hash = self._answer.content_hash(point)
         with writing(self._points):
-            self._add(self._answer.content_hash(point), row)
-        return Outcome(point, packed.summary, again=partial(self._answer.again, point))
+            self._add(content_hash, row)
+        return self._outcome(point, content_hash, packed.summary)
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """The same row, which is found by its content."""
@@ -125,11 +135,11 @@ class Rows:
 
 def read_rows(points: Path) -> dict[str, Row]:
     """All rows of `points/` by their content, none if there is no such file."""
-    import polars as pl
-
     path = points / ROWS
     if not path.exists():
         return {}
+    import polars as pl
+
     try:
         frame = pl.read_parquet(path, memory_map=False)
         columns = [frame[name] for name in _COLUMNS]

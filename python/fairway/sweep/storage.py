@@ -33,21 +33,25 @@ class Answer:
         self.version = version
         self._engine = backend.engine()
         #: By the identity of points, each of which is kept with what is known of it.
-        self._known: dict[int, tuple[Point, str]] = {}
+        self._known: dict[int, tuple[Point, str, str]] = {}
 
     def content_hash(self, point: Point) -> str:
         """SHA-256 over everything that decides the point's result."""
+        return self._of(point)[1]
+
+    def engine_of(self, point: Point) -> str:
+        """Digest of the program; unknown if the code of an algorithm of the user's own is."""
+        return self._of(point)[2]
+
+    def _of(self, point: Point) -> tuple[Point, str, str]:
         known = self._known.get(id(point))
         if known is None:
             own = self.algorithms.used(point.asked)
             found = store.content_hash(point.asked, self.backend.name, self.version, own)
-            known = self._known[id(point)] = (point, found)
-        return known[1]
-
-    def engine_of(self, point: Point) -> str:
-        """Digest of the program; unknown if the code of an algorithm of the user's own is."""
-        own = self.algorithms.used(point.asked).values()
-        return "unknown" if any(code["sha256"] is None for code in own) else self._engine
+            is_unknown = any(code["sha256"] is None for code in own.values())
+            known = (point, found, "unknown" if is_unknown else self._engine)
+            self._known[id(point)] = known
+        return known
 
     def again(self, point: Point) -> Run:
         """The point's run once more."""

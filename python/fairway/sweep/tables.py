@@ -55,14 +55,14 @@ def _measured(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> dict[str, 
 
 def _costs(summaries: _core.Summaries) -> dict[str, list[float | None]]:
     """`COSTS` of each run, from the few columns that they need."""
-    from fairway.metrics.reading import measure
+    from fairway.metrics.reading import of_compared
 
     columns, counts = summaries.rows("flows")
     names = [name for name in _COUNTERS if name in columns]
     values = (_series(name, columns[name]).to_list() for name in names)
     rows = (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
-    flows = [list(itertools.islice(rows, count)) for count in counts.tolist()]
-    return {name: [measure({"metrics": {}, "flows": own}, name) for own in flows] for name in COSTS}
+    found = [of_compared(list(itertools.islice(rows, n)), COSTS) for n in counts.tolist()]
+    return dict(zip(COSTS, map(list, zip(*found, strict=True)), strict=True))
 
 
 def part_table(
