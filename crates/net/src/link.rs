@@ -91,6 +91,8 @@ pub struct LinkFigures {
 pub enum Offer {
     /// Arrives at the far end at this time, no earlier than the packet before it.
     Arrives(Time),
+    /// Arrives at this time, and the queue marks it.
+    Marked(Time),
     /// Dropped by the queue.
     Dropped,
     /// Admitted, but lost on the wire.
@@ -183,24 +185,26 @@ impl Link {
         }
     }
 
-    /// Offer `packet` at time `at`, no earlier than the last offer. The queue may mark the packet.
+    /// Offer `packet` at time `at`, no earlier than the last offer.
     #[inline(always)]
-    pub fn offer(&mut self, packet: &mut impl Packet, at: Time) -> Offer {
+    pub fn offer(&mut self, packet: &impl Packet, at: Time) -> Offer {
         self.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
         let starts = self.free_at.max(at);
-        if let Some(entrance) = &mut self.entrance {
-            if !entrance.admit(packet, bytes, self.free_at, at) {
-                return Offer::Dropped;
-            }
+        let Some(entrance) = &mut self.entrance else {
             self.free_at = starts + self.serialiser.transmit(bytes);
-            if entrance.pass(bytes, at, starts, self.free_at) {
-                return Offer::Lost;
-            }
-        } else {
-            self.free_at = starts + self.serialiser.transmit(bytes);
+            return Offer::Arrives(self.free_at + self.delay);
+        };
+        let admission = entrance.admit(packet.is_ecn_capable(), bytes, self.free_at, at);
+        if admission == Admission::Drop {
+            return Offer::Dropped;
         }
-        Offer::Arrives(self.free_at + self.delay)
+        self.free_at = starts + self.serialiser.transmit(bytes);
+        if entrance.pass(bytes, at, starts, self.free_at) {
+            return Offer::Lost;
+        }
+        let arrives = self.free_at + self.delay;
+        if admission == Admission::Mark { Offer::Marked(arrives) } else { Offer::Arrives(arrives) }
     }
 
     /// Packets and bytes waiting at `now`, without the one in transmission; zero on links without a
@@ -237,7 +241,7 @@ impl Entrance {
     /// Whether a packet of `bytes` that arrives `at` may join the queue; the link's last
     /// transmission ends at `free_at`.
     #[inline(always)]
-    fn admit<P: Packet>(&mut self, packet: &mut P, bytes: u32, free_at: Time, at: Time) -> bool {
+    fn admit(&mut self, may_mark: bool, bytes: u32, free_at: Time, at: Time) -> Admission {
         let counted = match self.timing {
             Timing::Exact => at,
             Timing::Ns3 => Time::from_nanos(at.as_nanos().saturating_sub(1)),
@@ -251,28 +255,27 @@ impl Entrance {
             arriving_bytes: u64::from(bytes),
             idle_since: idle.then_some(free_at),
         };
-        match self.queue.admit(packet, &backlog, at) {
-            Admission::Drop => {
-                self.dropped += 1;
-                let in_window = self.window.contains(at);
-                if let Some(figures) = &mut self.figures {
-                    figures.dropped += u64::from(in_window);
-                }
-                return false;
-            }
-            Admission::Mark => self.mark(packet, at),
-            Admission::Enqueue => {}
+        let admission = self.queue.admit(may_mark, &backlog, at);
+        if admission != Admission::Enqueue {
+            self.count(admission, at);
         }
-        true
+        admission
     }
 
+    /// Count a drop or a mark.
     #[inline(never)]
-    fn mark<P: Packet>(&mut self, packet: &mut P, at: Time) {
-        packet.mark_congestion();
-        self.marked += 1;
+    fn count(&mut self, admission: Admission, at: Time) {
+        let (dropped, marked) = match admission {
+            Admission::Enqueue => (0, 0),
+            Admission::Mark => (0, 1),
+            Admission::Drop => (1, 0),
+        };
+        self.dropped += dropped;
+        self.marked += marked;
         let in_window = self.window.contains(at);
-        if let Some(figures) = &mut self.figures {
-            figures.marked += u64::from(in_window);
+        if let Some(figures) = self.figures.as_mut().filter(|_| in_window) {
+            figures.dropped += dropped;
+            figures.marked += marked;
         }
     }
 
@@ -282,11 +285,15 @@ impl Entrance {
     fn pass(&mut self, bytes: u32, at: Time, starts: Time, ends: Time) -> bool {
         let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
         self.lost += u64::from(lost);
-        if let Some(figures) = &mut self.figures {
+        if let Some(figures) = &mut self.figures
+            && ends >= self.window.from
+        {
             let in_window = self.window.contains(at);
             figures.lost += u64::from(lost && in_window);
             figures.busy_nanos += self.window.overlap(starts, ends);
-            figures.waiting_nanos += u128::from(self.window.overlap(at, starts));
+            if starts > at {
+                figures.waiting_nanos += u128::from(self.window.overlap(at, starts));
+            }
             if in_window {
                 figures.sojourn.record(starts.since(at));
             }
@@ -358,34 +365,31 @@ mod tests {
     #[test]
     fn a_packet_takes_transmission_plus_propagation() {
         let mut link = Link::new(&config(Limit::Packets(1)), ALWAYS, 1, "l");
-        assert_eq!(link.offer(&mut Sized(1000), ms(5)), Offer::Arrives(ms(16)));
+        assert_eq!(link.offer(&Sized(1000), ms(5)), Offer::Arrives(ms(16)));
     }
 
     #[test]
     fn the_limit_counts_the_packet_in_transmission() {
         let mut link = Link::new(&config(Limit::Packets(3)), ALWAYS, 1, "l");
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(11)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(12)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(13)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Dropped);
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Arrives(ms(11)));
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Arrives(ms(12)));
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Arrives(ms(13)));
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Dropped);
         assert_eq!(link.backlog(ms(0)), (2, 2000));
         // At 1 ms the second enters service: one waits, so one more fits.
         assert_eq!(link.backlog(ms(1)), (1, 1000));
-        assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Arrives(ms(14)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(1)), Offer::Dropped);
+        assert_eq!(link.offer(&Sized(1000), ms(1)), Offer::Arrives(ms(14)));
+        assert_eq!(link.offer(&Sized(1000), ms(1)), Offer::Dropped);
         assert_eq!((link.totals().offered, link.totals().dropped), (6, 2));
     }
 
     #[test]
     fn a_limit_in_bytes() {
         let mut link = Link::new(&config(Limit::Bytes(2500)), ALWAYS, 1, "l");
-        link.offer(&mut Sized(1000), ms(0));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Arrives(ms(12)));
-        assert_eq!(link.offer(&mut Sized(1000), ms(0)), Offer::Dropped);
-        assert_eq!(
-            link.offer(&mut Sized(500), ms(0)),
-            Offer::Arrives(Time::from_nanos(12_500_000))
-        );
+        link.offer(&Sized(1000), ms(0));
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Arrives(ms(12)));
+        assert_eq!(link.offer(&Sized(1000), ms(0)), Offer::Dropped);
+        assert_eq!(link.offer(&Sized(500), ms(0)), Offer::Arrives(Time::from_nanos(12_500_000)));
     }
 
     #[test]
@@ -394,7 +398,7 @@ mod tests {
         // Ends of transmission 1, 1.5, 3.5 ms, each 10 ms later at the far end.
         for (bytes, arrives) in [(1000, 11_000_000), (500, 11_500_000), (2000, 13_500_000)] {
             let arrives = Offer::Arrives(Time::from_nanos(arrives));
-            assert_eq!(link.offer(&mut Sized(bytes), ms(0)), arrives);
+            assert_eq!(link.offer(&Sized(bytes), ms(0)), arrives);
         }
         assert_eq!(link.backlog(ms(40)), (0, 0));
     }
@@ -404,7 +408,7 @@ mod tests {
         let window = Window { from: ms(1), to: ms(3) };
         let mut link = Link::new(&config(Limit::Unlimited), window, 1, "l");
         for _ in 0..4 {
-            link.offer(&mut Sized(1000), ms(0));
+            link.offer(&Sized(1000), ms(0));
         }
         // Busy 0..4 ms: 2 ms of it in the window. Waits 0, 1, 2, 3 ms from 0: in the window
         // 0, 0, 1 and 2 ms: mean backlog 3 ms / 2 ms = 1.5 packets.
@@ -420,7 +424,7 @@ mod tests {
         // Lost or not, a packet keeps the link busy for 1 ms.
         let mut arrived = 0;
         for i in 1..=n {
-            match link.offer(&mut Sized(1000), ms(0)) {
+            match link.offer(&Sized(1000), ms(0)) {
                 Offer::Arrives(at) => {
                     assert_eq!(at, ms(i + 10));
                     arrived += 1;
@@ -443,7 +447,7 @@ mod tests {
         for _ in 0..n {
             now += gaps.exponential() / 0.8 * 1e6;
             let at = Time::from_nanos(now as u64);
-            link.offer(&mut Sized(1000), at);
+            link.offer(&Sized(1000), at);
         }
         let mean_wait = link.figures().unwrap().waiting_nanos as f64 / f64::from(n) / 1e6;
         // The sample mean's standard error at this length is about 0.01 service times.

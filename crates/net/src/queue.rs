@@ -3,7 +3,6 @@
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use crate::Packet;
 use crate::red::{Red, RedConfig};
 
 /// The size of a queue. The packet in transmission counts, as it does in ns-2.35
@@ -96,12 +95,13 @@ impl Queue {
     }
 
     /// Decide on a packet that arrives at `now` and finds `backlog`.
-    pub fn admit(&mut self, packet: &impl Packet, backlog: &Backlog, now: Time) -> Admission {
+    /// It may be marked if `may_mark`.
+    pub fn admit(&mut self, may_mark: bool, backlog: &Backlog, now: Time) -> Admission {
         let fits = self.limit.admits(backlog);
         match &mut self.red {
             None if fits => Admission::Enqueue,
             None => Admission::Drop,
-            Some(red) => red.admit(packet, fits, backlog, now),
+            Some(red) => red.admit(may_mark, fits, backlog, now),
         }
     }
 }

@@ -17,7 +17,7 @@ use fairway_units::{Bytes, Duration, Time};
 pub use adaptive::AdaptiveRed;
 pub use parameters::{RouterOsRed, automatic_thresholds, automatic_weight, weight_of_burst};
 
-use crate::{Admission, Backlog, Packet};
+use crate::{Admission, Backlog};
 
 /// Parameters of RED. The default is that of the paper (section 8: w_q 0.002, max_p 0.1 in the later
 /// recommendation, thresholds of 5 and 15 packets) with the gentle form.
@@ -138,7 +138,7 @@ impl Red {
 
     pub(crate) fn admit(
         &mut self,
-        packet: &impl Packet,
+        is_ecn_capable: bool,
         fits: bool,
         backlog: &Backlog,
         now: Time,
@@ -152,7 +152,7 @@ impl Red {
         };
         self.update_average(sample, backlog.idle_since, now);
         let early = self.wants_early_drop(backlog.arriving_bytes);
-        let may_mark = self.config.ecn && packet.is_ecn_capable();
+        let may_mark = self.config.ecn && is_ecn_capable;
         if !fits {
             if self.config.variant == RedVariant::Ns2 {
                 self.count = 0.0;

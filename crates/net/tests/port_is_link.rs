@@ -72,13 +72,11 @@ impl Case {
             timing: Timing::Exact,
         };
         let mut link = Link::new(&config, ALWAYS, SEED, "it");
-        let offer = |(at, packet): &(Time, Numbered)| {
-            let mut packet = *packet;
-            match link.offer(&mut packet, *at) {
-                Offer::Arrives(at) => Became::Arrived { at, marked: packet.ecn == Ecn::Ce },
-                Offer::Dropped => Became::Dropped,
-                Offer::Lost => Became::Lost,
-            }
+        let offer = |(at, packet): &(Time, Numbered)| match link.offer(packet, *at) {
+            Offer::Arrives(at) => Became::Arrived { at, marked: packet.ecn == Ecn::Ce },
+            Offer::Marked(at) => Became::Arrived { at, marked: true },
+            Offer::Dropped => Became::Dropped,
+            Offer::Lost => Became::Lost,
         };
         let became = self.arrivals.iter().map(offer).collect();
         (became, counts(link.totals(), link.figures()))

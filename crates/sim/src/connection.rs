@@ -1,11 +1,11 @@
 //! A connection in the run: its two endpoints, its application, its packet balance.
 
-use std::slice::from_ref;
+use std::ptr::from_ref;
 use std::sync::Arc;
 
 use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
 use fairway_schema::{Cause, FlowBalance, FlowCounts, FlowMonitorSummary, Violation};
-use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State};
+use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State, Transmit};
 use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
 use prefetch_index::prefetch_index;
@@ -380,16 +380,11 @@ impl Connection {
     }
 
     /// Ask for the memory that a segment needs which will soon reach the sink or the source.
+    #[inline(always)]
     pub(crate) fn prefetch(&self, forward: bool) {
-        prefetch_index(from_ref(&self.balance), 0);
-        prefetch_index(from_ref(&self.forward), 0);
-        if forward {
-            prefetch_index(from_ref(&self.sink), 0);
-            prefetch_index(from_ref(self.sink.receiver()), 0);
-        } else {
-            prefetch_index(from_ref(&self.source), 0);
-            prefetch_index(from_ref(self.source.sender()), 0);
-        }
+        prefetch(&self.balance);
+        prefetch(&self.forward);
+        prefetch(if forward { &self.sink } else { &self.source });
     }
 
     /// A segment reaches the source.
@@ -453,24 +448,31 @@ impl Connection {
         Ok(())
     }
 
-    /// A segment has left the source.
+    /// The next segment of the source (0) or of the sink (1), if it has one to send.
     #[inline(always)]
-    pub(crate) fn leave_source(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
-        self.balance.sent += 1;
-        if let Some(monitor) = &mut self.flow_monitor {
-            monitor.send(segment, now);
+    pub(crate) fn transmit_into<const SIDE: usize>(
+        &mut self,
+        segment: &mut Segment,
+        now: Time,
+    ) -> Result<Transmit, Violation> {
+        let from = if SIDE == 0 { &mut self.source } else { &mut self.sink };
+        let transmit = from.transmit_into(segment, now);
+        if transmit == Transmit::Nothing {
+            return Ok(transmit);
         }
-        self.forward.check_departure(segment, &self.source, self.mss, now)
-    }
-
-    /// A segment has left the sink.
-    #[inline(always)]
-    pub(crate) fn leave_sink(&mut self, segment: &Segment, now: Time) -> Result<(), Violation> {
         self.balance.sent += 1;
-        match &mut self.reverse {
-            Some(reverse) => reverse.check_departure(segment, &self.sink, self.mss, now),
-            None => Ok(()),
+        let direction = if SIDE == 0 {
+            if let Some(monitor) = &mut self.flow_monitor {
+                monitor.send(segment, now);
+            }
+            Some(&mut self.forward)
+        } else {
+            self.reverse.as_deref_mut()
+        };
+        if let Some(direction) = direction {
+            direction.check_departure(segment, from, self.mss, now)?;
         }
+        Ok(transmit)
     }
 
     /// A packet will not arrive.
@@ -562,6 +564,19 @@ pub(crate) fn connections(experiment: &Experiment) -> Result<Vec<Connection>, Cc
         shared = Some(stack);
     }
     Ok(connections)
+}
+
+/// Bytes of a line of the caches, nearly everywhere.
+const CACHE_LINE: usize = 64;
+
+/// Ask for all lines of a value: an index from an empty slice names any of them.
+#[inline(always)]
+fn prefetch<T>(value: &T) {
+    let none: &[u8] = &[];
+    let first = from_ref(value).addr().wrapping_sub(none.as_ptr().addr());
+    for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
+        prefetch_index(none, first.wrapping_add(offset));
+    }
 }
 
 /// Bytes that an end's application has written and that were not sent yet.

@@ -24,12 +24,18 @@ struct OnItsWay {
     handle: PacketHandle,
 }
 
+/// Packets that arrive in the order in which they joined.
+#[derive(Clone, Debug, Default)]
+struct DeliveryQueue {
+    packets: VecDeque<OnItsWay>,
+    /// When the packet arrives that joined last.
+    last: Time,
+}
+
 /// Packets on their way.
 #[derive(Clone, Debug)]
 pub(crate) struct DeliveryQueues {
-    queues: Vec<VecDeque<OnItsWay>>,
-    /// When the packet arrives that joined each delivery queue last.
-    last: Vec<Time>,
+    queues: Vec<DeliveryQueue>,
     /// Packets that do not arrive in the order of their delivery queue, in slots that are used
     /// again.
     strays: Vec<Option<PacketHandle>>,
@@ -40,8 +46,7 @@ impl DeliveryQueues {
     /// `count` empty delivery queues.
     pub(crate) fn new(count: usize) -> Self {
         DeliveryQueues {
-            queues: vec![VecDeque::new(); count],
-            last: vec![Time::ZERO; count],
+            queues: vec![DeliveryQueue::default(); count],
             strays: Vec::new(),
             free_slots: Vec::new(),
         }
@@ -50,21 +55,21 @@ impl DeliveryQueues {
     /// A packet joins the end of a delivery queue. Returns whether the delivery queue was empty
     /// before, so that it has a new next event.
     pub(crate) fn join(&mut self, queue: u32, arrives: Due, handle: PacketHandle) -> bool {
-        self.last[queue as usize] = arrives.at;
         let queue = &mut self.queues[queue as usize];
-        let was_empty = queue.is_empty();
-        queue.push_back(OnItsWay { arrives, handle });
+        queue.last = arrives.at;
+        let was_empty = queue.packets.is_empty();
+        queue.packets.push_back(OnItsWay { arrives, handle });
         was_empty
     }
 
     /// Whether a packet that arrives then would be the last of the delivery queue.
     pub(crate) fn is_in_order(&self, queue: u32, arrives: Time) -> bool {
-        self.last[queue as usize] <= arrives
+        self.queues[queue as usize].last <= arrives
     }
 
     /// Whether nothing is in the delivery queue.
     pub(crate) fn is_empty(&self, queue: u32) -> bool {
-        self.queues[queue as usize].is_empty()
+        self.queues[queue as usize].packets.is_empty()
     }
 
     /// Take the packet whose arrival is due, and say when the next one arrives.
@@ -73,14 +78,14 @@ impl DeliveryQueues {
         let Some(queue) = self.queues.get_mut(queue as usize) else {
             return Some((self.take_stray(queue as usize - count)?, None));
         };
-        let first = queue.pop_front()?;
-        Some((first.handle, queue.front().map(|next| next.arrives)))
+        let first = queue.packets.pop_front()?;
+        Some((first.handle, queue.packets.front().map(|next| next.arrives)))
     }
 
     /// The packet `places` behind the first of a delivery queue. Asks for the memory of those
     /// further back, so that it is there when they are asked for.
     pub(crate) fn ahead(&self, queue: u32, places: usize) -> Option<PacketHandle> {
-        let queue = self.queues.get(queue as usize)?;
+        let queue = &self.queues.get(queue as usize)?.packets;
         if let Some(later) = queue.get(places + LOOK_AHEAD) {
             prefetch_index(from_ref(later), 0);
         }
@@ -107,7 +112,7 @@ impl DeliveryQueues {
     /// Take all packets that are on their way.
     pub(crate) fn take_all(&mut self) -> Vec<PacketHandle> {
         let strays = self.strays.drain(..).flatten();
-        let in_rows = self.queues.iter_mut().flat_map(|queue| queue.drain(..));
+        let in_rows = self.queues.iter_mut().flat_map(|queue| queue.packets.drain(..));
         strays.chain(in_rows.map(|entry| entry.handle)).collect()
     }
 }

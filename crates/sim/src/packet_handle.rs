@@ -47,6 +47,21 @@ impl PacketHandle {
         }
     }
 
+    /// That of the segment written to a place, before it is given a position.
+    #[inline(always)]
+    pub(crate) fn of(segment: &Segment, place: u32, path: u32, precedence: u8) -> Self {
+        let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
+        let ecn = match segment.ecn() {
+            Ecn::NotEct => 0,
+            Ecn::Ect0 => ECN_CAPABLE,
+            Ecn::Ect1 => SCALABLE,
+            Ecn::Ce => MARKED,
+        };
+        let precedence = u64::from(precedence) << PRECEDENCE;
+        let marks = u64::from(segment.wire_bytes()) | payload | ecn | precedence;
+        PacketHandle::new(place, path, marks, 0)
+    }
+
     /// The place of what it carries.
     pub(crate) fn place(&self) -> usize {
         self.slot_and_path as u32 as usize
@@ -185,22 +200,6 @@ impl SegmentPool {
         self.free.push(place);
     }
 
-    /// The segment that was written to a place sets out from `position` of the paths.
-    pub(crate) fn send(&mut self, place: u32, position: u32, precedence: u8) -> PacketHandle {
-        let segment = &self.segments[place as usize];
-        let payload = if segment.payload_bytes > 0 { PAYLOAD } else { 0 };
-        let ecn = match segment.ecn() {
-            Ecn::NotEct => 0,
-            Ecn::Ect0 => ECN_CAPABLE,
-            Ecn::Ect1 => SCALABLE,
-            Ecn::Ce => MARKED,
-        };
-        let path = segment.connection * 2 + u32::from(!segment.forward);
-        let precedence = u64::from(precedence) << PRECEDENCE;
-        let marks = u64::from(segment.wire_bytes()) | payload | ecn | precedence;
-        PacketHandle::new(place, path, marks, position)
-    }
-
     /// The datagram that was written to a place sets out on its way from `position` of the paths.
     pub(crate) fn send_datagram(
         &self,
@@ -249,7 +248,7 @@ mod tests {
         let place = pool.place();
         let segment = pool.segment(place);
         (segment.payload_bytes, segment.flags) = (65_495, Flags::ECT);
-        let mut handle = pool.send(place, 3, 5);
+        let mut handle = PacketHandle::of(segment, place, 3, 5);
         handle.mark_congestion();
         // 20 bytes of IP's header and 20 of TCP's.
         assert_eq!((handle.wire_bytes(), handle.precedence(), handle.ecn()), (65_535, 5, Ecn::Ce));

@@ -3,15 +3,31 @@
 //! A packet knows its position in one long list: the link that it crosses is written there, and the
 //! next one behind it. So following a long path costs the same code as a short one.
 
-/// Behind the last link of a path.
-const END: u32 = u32::MAX;
+/// Set on the last link of a route.
+const LAST: u32 = 1 << 31;
+
+/// A link on a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hop(u32);
+
+impl Hop {
+    /// The link.
+    pub(crate) fn link(self) -> u32 {
+        self.0 & !LAST
+    }
+
+    /// Whether it is the last of its route.
+    pub(crate) fn is_last(self) -> bool {
+        self.0 & LAST != 0
+    }
+}
 
 /// The paths of all packets, two for each connection, towards its sink and back; behind them one
 /// for each datagram flow.
 #[derive(Clone, Debug)]
 pub(crate) struct PathTable {
-    /// The links of each route, and END.
-    links: Vec<u32>,
+    /// The links of each route.
+    hops: Vec<Hop>,
     /// Where the first route of each path begins.
     first: Vec<u32>,
     /// For paths whose packets take several routes in turn, those. Empty if there are none.
@@ -28,14 +44,16 @@ struct Turns {
 impl PathTable {
     /// Ways over these links, each with its routes; none is empty.
     pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a [Vec<u32>]>) -> Self {
-        let mut all = PathTable { links: Vec::new(), first: Vec::new(), turns: Vec::new() };
+        let mut all = PathTable { hops: Vec::new(), first: Vec::new(), turns: Vec::new() };
         for (index, routes) in paths.enumerate() {
             let mut first = Vec::with_capacity(routes.len());
             for route in routes {
                 debug_assert!(!route.is_empty());
-                first.push(all.links.len() as u32);
-                all.links.extend(route);
-                all.links.push(END);
+                first.push(all.hops.len() as u32);
+                all.hops.extend(route.iter().map(|link| Hop(*link)));
+                if let Some(last) = all.hops.last_mut() {
+                    last.0 |= LAST;
+                }
             }
             all.first.extend(first.first());
             if routes.len() > 1 {
@@ -67,33 +85,28 @@ impl PathTable {
     }
 
     /// The link at a position.
-    pub(crate) fn link(&self, position: u32) -> u32 {
-        self.links[position as usize]
+    #[inline(always)]
+    pub(crate) fn hop(&self, position: u32) -> Hop {
+        self.hops[position as usize]
     }
 
     /// The links of a path.
     pub(crate) fn links(&self, path: u32) -> impl Iterator<Item = u32> {
-        let from = self.first[path as usize] as usize;
-        self.links[from..].iter().copied().take_while(|link| *link != END)
+        let route = &self.hops[self.first[path as usize] as usize..];
+        let count = route.iter().take_while(|hop| !hop.is_last()).count() + 1;
+        route.iter().take(count).map(|hop| hop.link())
     }
 
     /// What is counted before each position on its way, where `counts` says which links do.
     pub(crate) fn counted_before(&self, counts: impl Fn(u32) -> bool) -> Vec<u8> {
         let mut before = 0u8;
-        let step = |link: &u32| {
+        let step = |hop: &Hop| {
             let here = before;
-            before = match *link {
-                END => 0,
-                link => before.saturating_add(u8::from(counts(link))),
-            };
+            let counted = before.saturating_add(u8::from(counts(hop.link())));
+            before = if hop.is_last() { 0 } else { counted };
             here
         };
-        self.links.iter().map(step).collect()
-    }
-
-    /// Whether that is the last link of its path.
-    pub(crate) fn is_last(&self, position: u32) -> bool {
-        self.links[position as usize + 1] == END
+        self.hops.iter().map(step).collect()
     }
 }
 
@@ -111,10 +124,10 @@ mod tests {
     }
 
     fn follow(paths: &PathTable, mut at: u32) -> Vec<u32> {
-        let mut links = vec![paths.link(at)];
-        while !paths.is_last(at) {
+        let mut links = vec![paths.hop(at).link()];
+        while !paths.hop(at).is_last() {
             at += 1;
-            links.push(paths.link(at));
+            links.push(paths.hop(at).link());
         }
         links
     }

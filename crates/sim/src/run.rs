@@ -361,6 +361,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
 
     /// The next packet of a row arrives, and those behind it that arrive before `until`, and before
     /// anything else is due that they could meet.
+    #[inline(never)]
     fn packets_arrive(&mut self, row: u32, until: Time) -> Result<(), Violation> {
         for place in 1.. {
             let (handle, next) = self.take(row)?;
@@ -390,18 +391,25 @@ impl<'a, T: Tap> Simulation<'a, T> {
         if T::IS_ACTIVE {
             self.tap.leaves(&handle, self.network.link_at(handle.position()), self.now);
         }
-        if self.network.is_at_end(&handle) {
+        if self.network.cross(&mut handle) {
             self.look_ahead(row);
             self.deliver(handle)
         } else {
-            self.network.pass(&mut handle);
-            self.offer(handle, self.now);
+            self.look_ahead_on_way(row);
+            self.offer_here(handle, self.now);
             Ok(())
         }
     }
 
     /// Give a packet to the link that it is at.
+    #[inline(never)]
     fn offer(&mut self, handle: PacketHandle, at: Time) {
+        self.offer_here(handle, at);
+    }
+
+    /// As [`Self::offer`], without a call: for those that arrive one after the other.
+    #[inline(always)]
+    fn offer_here(&mut self, handle: PacketHandle, at: Time) {
         match self.network.offer(handle, at, &mut self.tap) {
             Passage::Begins(due, queue) => self.events.push_delivery(due, queue),
             Passage::Behind => {}
@@ -500,39 +508,40 @@ impl<'a, T: Tap> Simulation<'a, T> {
 
     /// A packet is at the end of its way.
     fn deliver(&mut self, handle: PacketHandle) -> Result<(), Violation> {
-        self.network.end(&handle);
         self.tap.is_delivered(&handle, self.now);
         if handle.is_special() {
             return self.deliver_special(handle);
         }
-        let segment = self.pool.open(handle);
-        let connection = &mut self.connections[handle.connection()];
         if handle.forward() {
+            self.deliver_to::<SINK>(handle)
+        } else {
+            self.deliver_to::<SOURCE>(handle)
+        }
+    }
+
+    /// A segment is at the end of its way, and the endpoint there answers it.
+    #[inline(always)]
+    fn deliver_to<const SIDE: usize>(&mut self, handle: PacketHandle) -> Result<(), Violation> {
+        let (index, place) = (handle.connection() as u32, handle.place() as u32);
+        let segment = self.pool.open(handle);
+        let connection = &mut self.connections[index as usize];
+        let has_driver = connection.has_driver;
+        if SIDE == SINK {
+            self.delivered += u64::from(handle.has_payload());
             connection.deliver_to_sink(segment, handle.wire_bytes(), self.now)?;
-            let has_driver = connection.has_driver;
             if has_driver {
                 let read_at = connection.next_read(self.now);
-                self.schedule_read(handle.connection() as u32, read_at);
-            }
-            self.delivered += u64::from(handle.has_payload());
-            self.pool.discard(handle);
-            self.pump::<SINK>(handle.connection() as u32)?;
-            if has_driver {
-                self.tell(handle.connection() as u32, Direction::Forward)
-            } else {
-                Ok(())
+                self.schedule_read(index, read_at);
             }
         } else {
             connection.deliver_to_source(segment, handle.wire_bytes(), self.now)?;
-            let has_driver = connection.has_driver;
-            self.pool.discard(handle);
-            self.pump::<SOURCE>(handle.connection() as u32)?;
-            if has_driver {
-                self.tell(handle.connection() as u32, Direction::Reverse)
-            } else {
-                Ok(())
-            }
         }
+        self.pump::<SIDE>(index, place)?;
+        if has_driver {
+            let direction = if SIDE == SINK { Direction::Forward } else { Direction::Reverse };
+            return self.tell(index, direction);
+        }
+        Ok(())
     }
 
     /// The next packet of a datagram flow leaves.
@@ -615,8 +624,8 @@ impl<'a, T: Tap> Simulation<'a, T> {
         Ok(())
     }
 
-    /// Ask for the memory that the next packets of a row will need. With a thousand connections
-    /// it is not in the fast caches, and the wait would be as long as the work.
+    /// Ask for the memory that the next packets of a row will need at the ends of their paths. With a
+    /// thousand connections it is not in the fast caches, and the wait would be as long as the work.
     fn look_ahead(&self, row: u32) {
         if let Some(handle) = self.network.ahead(row, SEGMENT_AHEAD) {
             self.pool.prefetch(handle);
@@ -626,6 +635,16 @@ impl<'a, T: Tap> Simulation<'a, T> {
             && let Some(connection) = self.connections.get(handle.connection())
         {
             connection.prefetch(handle.forward());
+            self.network.prefetch_back(&handle);
+        }
+    }
+
+    /// Ask for the memory of the links that the next packets of a row will cross.
+    fn look_ahead_on_way(&self, row: u32) {
+        if self.connections.len() > FEW_CONNECTIONS
+            && let Some(handle) = self.network.ahead(row, CONNECTION_AHEAD)
+        {
+            self.network.prefetch_on(&handle);
         }
     }
 
@@ -666,35 +685,27 @@ impl<'a, T: Tap> Simulation<'a, T> {
     /// As [`Self::pump`], where it is not for every packet.
     #[inline(never)]
     fn pump_apart<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
-        self.pump::<SIDE>(index)
+        let place = self.pool.place();
+        self.pump::<SIDE>(index, place)
     }
 
-    /// Send what an endpoint has to send, and see to its timer.
+    /// Send what an endpoint has to send, and see to its timer. The first segment takes `place`.
     #[inline(always)]
-    fn pump<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
-        let entrance = self.network.entrance(index, SIDE == SOURCE);
-        let mut place = self.pool.place();
+    fn pump<const SIDE: usize>(&mut self, index: u32, mut place: u32) -> Result<(), Violation> {
+        let path = index * 2 + SIDE as u32;
+        let entrance = self.network.entrance_of(path);
         loop {
             let segment = self.pool.segment(place);
             let this = &mut self.connections[index as usize];
-            let transmit = if SIDE == SOURCE {
-                this.source.transmit_into(segment, self.now)
-            } else {
-                this.sink.transmit_into(segment, self.now)
-            };
+            let transmit = this.transmit_into::<SIDE>(segment, self.now)?;
             if transmit == Transmit::Nothing {
                 self.pool.give_back(place);
                 break;
             }
-            if SIDE == SOURCE {
-                this.leave_source(segment, self.now)?;
-            } else {
-                this.leave_sink(segment, self.now)?;
-            }
-            let entrance = self.network.in_turn(entrance, index * 2 + SIDE as u32);
+            let handle = PacketHandle::of(segment, place, path, this.precedence);
+            let entrance = self.network.in_turn(entrance, path);
+            let handle = handle.at(entrance);
             let at = self.departure::<SIDE>(entrance, index);
-            let precedence = self.connections[index as usize].precedence;
-            let handle = self.pool.send(place, entrance, precedence);
             if T::IS_ACTIVE {
                 self.tap.sets_out(&handle, self.pool.segment(place), at);
             }
@@ -710,7 +721,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         if deadline < this.timer_at[SIDE] {
             let at = deadline.max(self.now);
             this.timer_at[SIDE] = at;
-            self.events.push(at, Component::Timer(index * 2 + SIDE as u32));
+            self.events.push(at, Component::Timer(path));
         }
         Ok(())
     }

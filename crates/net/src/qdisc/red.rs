@@ -47,7 +47,7 @@ impl<P: Packet + Debug + Send> Qdisc<P> for RedQueue<P> {
     fn enqueue(&mut self, mut packet: Queued<P>, line: &Line, now: Time, drops: &mut Drops<P>) {
         let backlog = line.backlog(self.fifo.waiting(), packet.bytes);
         let fits = self.limit.admits(&backlog);
-        match self.red.admit(&packet.packet, fits, &backlog, now) {
+        match self.red.admit(packet.packet.is_ecn_capable(), fits, &backlog, now) {
             Admission::Enqueue => self.fifo.push(packet),
             Admission::Mark => {
                 packet.packet.mark_congestion();

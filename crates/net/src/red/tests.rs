@@ -1,16 +1,4 @@
 use super::*;
-use crate::Ecn;
-
-struct Plain(bool);
-impl Packet for Plain {
-    fn wire_bytes(&self) -> u32 {
-        1000
-    }
-    fn ecn(&self) -> Ecn {
-        if self.0 { Ecn::Ect0 } else { Ecn::NotEct }
-    }
-    fn mark_congestion(&mut self) {}
-}
 
 fn found(packets: u64) -> Backlog {
     Backlog { packets, ..Backlog::default() }
@@ -32,7 +20,7 @@ fn config() -> RedConfig {
 fn drop_share(config: RedConfig, backlog: u64, n: u32) -> f64 {
     let mut red = Red::new(config, Stream::new(1, "red"));
     let drops = (0..n)
-        .filter(|_| red.admit(&Plain(false), true, &found(backlog), Time::ZERO) == Admission::Drop)
+        .filter(|_| red.admit(false, true, &found(backlog), Time::ZERO) == Admission::Drop)
         .count();
     drops as f64 / f64::from(n)
 }
@@ -81,11 +69,11 @@ fn ecn_marks_early_but_still_drops_when_full() {
     let now = Time::ZERO;
     let mut seen = Vec::new();
     for _ in 0..20 {
-        seen.push(red.admit(&Plain(true), true, &found(14), now));
+        seen.push(red.admit(true, true, &found(14), now));
     }
     assert!(seen.contains(&Admission::Mark) && !seen.contains(&Admission::Drop));
-    assert_eq!(red.admit(&Plain(true), false, &found(14), now), Admission::Drop);
-    assert_eq!(red.admit(&Plain(true), true, &found(15), now), Admission::Drop);
+    assert_eq!(red.admit(true, false, &found(14), now), Admission::Drop);
+    assert_eq!(red.admit(true, true, &found(15), now), Admission::Drop);
 }
 
 #[test]
@@ -93,9 +81,9 @@ fn beyond_the_thresholds_linux_marks_and_ns2_drops() {
     for (ecn_beyond_max, expected) in [(false, Admission::Drop), (true, Admission::Mark)] {
         let ecn = RedConfig { ecn: true, ecn_beyond_max, ..config() };
         let mut red = Red::new(ecn, Stream::new(1, "red"));
-        assert_eq!(red.admit(&Plain(true), true, &found(15), Time::ZERO), expected);
-        assert_eq!(red.admit(&Plain(false), true, &found(15), Time::ZERO), Admission::Drop);
-        assert_eq!(red.admit(&Plain(true), false, &found(15), Time::ZERO), Admission::Drop);
+        assert_eq!(red.admit(true, true, &found(15), Time::ZERO), expected);
+        assert_eq!(red.admit(false, true, &found(15), Time::ZERO), Admission::Drop);
+        assert_eq!(red.admit(true, false, &found(15), Time::ZERO), Admission::Drop);
     }
 }
 
@@ -105,7 +93,7 @@ fn in_bytes_the_queue_counts_in_mean_packets() {
     let bytes = RedConfig { measure: RedMeasure::Bytes, mean_packet: Bytes::new(500), ..config() };
     let mut red = Red::new(bytes, Stream::new(1, "red"));
     let backlog = Backlog { packets: 3, bytes: 4500, ..Backlog::default() };
-    red.admit(&Plain(false), true, &backlog, Time::ZERO);
+    red.admit(false, true, &backlog, Time::ZERO);
     assert_eq!(red.average, 9.0);
 }
 
@@ -117,7 +105,7 @@ fn shares_by_size(config: RedConfig) -> (f64, f64) {
     for i in 0..2 * n {
         let arriving_bytes = if i % 2 == 0 { 500 } else { 1000 };
         let backlog = Backlog { packets: 10, arriving_bytes, ..Backlog::default() };
-        let admission = red.admit(&Plain(false), true, &backlog, Time::ZERO);
+        let admission = red.admit(false, true, &backlog, Time::ZERO);
         drops[i % 2] += u32::from(admission == Admission::Drop);
     }
     (f64::from(drops[0]) / n as f64, f64::from(drops[1]) / n as f64)
@@ -145,7 +133,7 @@ fn linux_draws_one_number_for_each_gap() {
     let (mut drops, mut gap) = (0, 0);
     for _ in 0..n {
         gap += 1;
-        if red.admit(&Plain(false), true, &found(10), Time::ZERO) == Admission::Drop {
+        if red.admit(false, true, &found(10), Time::ZERO) == Admission::Drop {
             assert!(gap <= 21, "the first of all passes, then 20");
             (drops, gap) = (drops + 1, 0);
         }

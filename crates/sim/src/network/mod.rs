@@ -7,10 +7,11 @@ mod lookahead;
 mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
-use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Port, Timing};
+use fairway_net::{Arrival, Link, LinkFigures, LinkTotals, Offer, Packet, Port, Timing};
 use fairway_schema::{LinkBalance, Violation, ideal_s};
 use fairway_tcp::Stack;
 use fairway_units::{Duration, Rate, Time};
+use prefetch_index::prefetch_index;
 
 use crate::capture::Tap;
 use crate::delivery_queues::DeliveryQueues;
@@ -170,11 +171,6 @@ impl Network {
         self.medium.as_ref().map(|medium| medium.figures())
     }
 
-    /// The position at which one end of a connection sends packets off.
-    pub(crate) fn entrance(&self, connection: u32, forward: bool) -> u32 {
-        self.path_table.entrance(connection * 2 + u32::from(!forward))
-    }
-
     /// The position at which packets enter a path.
     pub(crate) fn entrance_of(&self, path: u32) -> u32 {
         self.path_table.entrance(path)
@@ -188,7 +184,7 @@ impl Network {
 
     /// The link direction at a position.
     pub(crate) fn link_at(&self, position: u32) -> u32 {
-        self.path_table.link(position)
+        self.path_table.hop(position).link()
     }
 
     /// Each link direction: the name of the link, where it begins and ends, and its rate.
@@ -205,6 +201,7 @@ impl Network {
     }
 
     /// Offer a packet to the link that it is at, and to the next one if it is through at once.
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         mut handle: PacketHandle,
@@ -213,13 +210,17 @@ impl Network {
     ) -> Passage {
         let since = at;
         loop {
-            let index = self.path_table.link(handle.position());
+            let index = self.link_at(handle.position());
             tap.enters(&handle, index, at);
             let Device::Link(link, exit) = &mut self.devices[index as usize] else {
                 return self.offer_elsewhere(index, handle, at, tap);
             };
-            match link.offer(&mut handle, at) {
+            match link.offer(&handle, at) {
                 Offer::Arrives(arrives) => at = arrives,
+                Offer::Marked(arrives) => {
+                    handle.mark_congestion();
+                    at = arrives;
+                }
                 Offer::Dropped => {
                     tap.is_dropped(&handle, index);
                     return Passage::Dropped;
@@ -234,7 +235,7 @@ impl Network {
             let queue = match *exit {
                 Exit::Express => {
                     tap.leaves(&handle, index, at);
-                    self.pass(&mut handle);
+                    self.cross(&mut handle);
                     continue;
                 }
                 Exit::Row => own_row,
@@ -379,25 +380,40 @@ impl Network {
         self.queues.take(queue)
     }
 
-    /// Whether the link that a packet has crossed is the last of its path.
-    pub(crate) fn is_at_end(&self, handle: &PacketHandle) -> bool {
-        self.path_table.is_last(handle.position())
-    }
-
-    /// A packet has come to the end of its path.
-    pub(crate) fn end(&mut self, handle: &PacketHandle) {
-        self.delivered[self.path_table.link(handle.position()) as usize] += 1;
-    }
-
-    /// A packet has crossed a link that is not the last of its path: it is at the next.
-    pub(crate) fn pass(&mut self, handle: &mut PacketHandle) {
-        self.delivered[self.path_table.link(handle.position()) as usize] += 1;
-        *handle = handle.at_next();
+    /// A packet has crossed the link that it is at. Returns whether that is the last of its path;
+    /// otherwise the packet is at the next.
+    #[inline(always)]
+    pub(crate) fn cross(&mut self, handle: &mut PacketHandle) -> bool {
+        let hop = self.path_table.hop(handle.position());
+        self.delivered[hop.link() as usize] += 1;
+        if !hop.is_last() {
+            *handle = handle.at_next();
+        }
+        hop.is_last()
     }
 
     /// The packet `places` behind the first of a delivery queue.
     pub(crate) fn ahead(&self, queue: u32, places: usize) -> Option<PacketHandle> {
         self.queues.ahead(queue, places)
+    }
+
+    /// Ask for the memory of the link that answers to a packet enter first.
+    pub(crate) fn prefetch_back(&self, handle: &PacketHandle) {
+        prefetch_index(&self.delivered, self.link_at(handle.position()) as usize);
+        prefetch_index(&self.devices, self.link_at(self.entrance_of(handle.path() ^ 1)) as usize);
+    }
+
+    /// Ask for the memory of the next two links on a packet's path.
+    pub(crate) fn prefetch_on(&self, handle: &PacketHandle) {
+        let mut hop = self.path_table.hop(handle.position());
+        prefetch_index(&self.delivered, hop.link() as usize);
+        for next in 1..=2 {
+            if hop.is_last() {
+                return;
+            }
+            hop = self.path_table.hop(handle.position() + next);
+            prefetch_index(&self.devices, hop.link() as usize);
+        }
     }
 
     /// Empty the network and return what was inside. Fails unless every packet offered to a link was
@@ -414,7 +430,7 @@ impl Network {
         }
         let mut inside = vec![0; self.devices.len()];
         for handle in &pool {
-            inside[self.path_table.link(handle.position()) as usize] += 1;
+            inside[self.path_table.hop(handle.position()).link() as usize] += 1;
         }
         for (i, device) in self.devices.iter().enumerate() {
             let totals = match device {
