@@ -344,7 +344,8 @@ impl Endpoint {
                 .with_if(fin, Flags::FIN);
             self.acknowledge_in(segment, now);
             self.receiver.data_sent(now);
-            Transmit::Segment
+            let is_last = self.sender.has_filled_window() && !self.receiver.ack_is_due();
+            if is_last { Transmit::LastSegment } else { Transmit::Segment }
         } else if self.sends && !is_acknowledged_first && self.sender.takes_window_probe(now) {
             // An old sequence number makes the peer answer (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();

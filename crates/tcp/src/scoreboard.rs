@@ -12,6 +12,7 @@ use crate::LossDetection;
 use crate::delivery_rate::DeliveryRate;
 use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
+use crate::sender::predicts;
 
 mod adaptive;
 mod buffers;
@@ -270,10 +271,43 @@ impl Scoreboard {
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
         summary.acked += ack - self.una;
+        let has_more_to_note = self.watches_originals || self.delivery_rate.is_some();
+        if predicts() && !has_more_to_note && !self.has_holes() {
+            self.acknowledge_in_order(ack, summary);
+        }
+        if self.una < ack {
+            self.acknowledge_any(ack, summary);
+        }
+        self.split(0);
+        self.examined = self.examined.max(self.first);
+        self.next_lost = self.next_lost.max(self.first);
+    }
+
+    /// Remove segments that were sent once and not reported before, up to the first other one.
+    #[inline(always)]
+    fn acknowledge_in_order(&mut self, ack: u64, summary: &mut AckSummary) {
+        let before = self.una;
+        while let Some(&front) = self.sent.front()
+            && front.end <= ack
+            && front.state & !(BEGINS | PUSHES) == 0
+        {
+            AckSummary::add_send_time(&mut summary.acked_sent, front);
+            summary.last_sent = Some(front.sent_at);
+            self.buffers -= u64::from(front.is(BEGINS));
+            self.una = front.end;
+            self.sent.pop_front();
+            self.first += 1;
+        }
+        summary.delivered += self.una - before;
+        self.pipe -= self.una - before;
+    }
+
+    /// Remove all segments up to `ack`.
+    #[inline(never)]
+    fn acknowledge_any(&mut self, ack: u64, summary: &mut AckSummary) {
         let mut segments = 0;
         let mut left_pipe = 0;
         let mut filled_hole = false;
-        let by_time = self.detection == LossDetection::Rack;
         let highest_sacked = self.sacked.last().map_or(0, |range| range.end);
         while let Some(&front) = self.sent.front() {
             let len = front.end.min(ack) - self.una;
@@ -290,45 +324,14 @@ impl Scoreboard {
                 break;
             }
             filled_hole |= front.is(EVER_RETRANSMITTED);
-            if front.is(SACKED) {
-                self.sacked_segments -= 1;
-            } else {
-                self.lost_segments -= u64::from(front.is(LOST));
-                AckSummary::add_send_time(&mut summary.acked_sent, front);
-                self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
-                if self.watches_originals {
-                    let again = front.is(EVER_RETRANSMITTED);
-                    if by_time {
-                        self.rack.acknowledged(front.sent_at, front.end, again);
-                    }
-                    if !again {
-                        summary.add_original(self.una - len, front.end, highest_sacked);
-                    }
-                }
-            }
-            if front.is(RETRANSMITTED) && !front.is(SACKED) {
-                self.retransmitted_segments -= 1;
-            }
-            if let Some(rate) = &mut self.delivery_rate {
-                if !front.is(SACKED | DELIVERED) {
-                    rate.arrived(0, front.end, front.sent_at);
-                }
-                rate.remove_first();
-            }
-            summary.last_sent = Some(front.sent_at);
-            self.buffers -= u64::from(front.is(BEGINS));
-            self.sent.pop_front();
-            self.first += 1;
+            self.remove_first(front, len, highest_sacked, summary);
             segments += 1;
         }
-        self.split(0);
         if filled_hole {
             // Segments above the hole may have arrived long before, so their RTT is unknown (Linux
             // 6.1 `tcp_clean_rtx_queue`, FLAG_RETRANS_DATA_ACKED).
             summary.acked_sent = None;
         }
-        self.examined = self.examined.max(self.first);
-        self.next_lost = self.next_lost.max(self.first);
         while self.retransmissions.front().is_some_and(|oldest| oldest.index < self.first) {
             self.retransmissions.pop_front();
         }
@@ -346,6 +349,46 @@ impl Scoreboard {
             self.limit_duplicates(segments);
         }
         self.pipe -= left_pipe;
+    }
+
+    /// Remove the first segment, `front`, of which the last `len` bytes were not acknowledged before.
+    #[inline(always)]
+    fn remove_first(
+        &mut self,
+        front: Sent,
+        len: u64,
+        highest_sacked: u64,
+        summary: &mut AckSummary,
+    ) {
+        if front.is(SACKED) {
+            self.sacked_segments -= 1;
+        } else {
+            self.lost_segments -= u64::from(front.is(LOST));
+            AckSummary::add_send_time(&mut summary.acked_sent, front);
+            self.acked_retransmission = self.acked_retransmission.max(front.retransmission);
+            if self.watches_originals {
+                let again = front.is(EVER_RETRANSMITTED);
+                if self.detection == LossDetection::Rack {
+                    self.rack.acknowledged(front.sent_at, front.end, again);
+                }
+                if !again {
+                    summary.add_original(self.una - len, front.end, highest_sacked);
+                }
+            }
+        }
+        if front.is(RETRANSMITTED) && !front.is(SACKED) {
+            self.retransmitted_segments -= 1;
+        }
+        if let Some(rate) = &mut self.delivery_rate {
+            if !front.is(SACKED | DELIVERED) {
+                rate.arrived(0, front.end, front.sent_at);
+            }
+            rate.remove_first();
+        }
+        summary.last_sent = Some(front.sent_at);
+        self.buffers -= u64::from(front.is(BEGINS));
+        self.sent.pop_front();
+        self.first += 1;
     }
 
     /// Process a SACK block above `una`.

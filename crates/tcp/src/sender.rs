@@ -5,6 +5,8 @@ mod episodes;
 mod inspect;
 mod losses;
 mod persist;
+#[cfg(test)]
+mod prediction_tests;
 mod probe;
 mod recovery;
 mod send_buffer;
@@ -38,6 +40,15 @@ pub use recovery::Recovery;
 pub(crate) use recovery::{Policy, RecoveryPolicy};
 use timed::Timed;
 use written::Turn;
+
+/// Whether the usual acknowledgement is handled apart: always, but in the test that compares.
+#[cfg(not(test))]
+pub(crate) const fn predicts() -> bool {
+    true
+}
+
+#[cfg(test)]
+pub(crate) use prediction_tests::predicts;
 
 /// First timeout for data after a repeated SYN (RFC 6298 rule 5.7; Linux `TCP_TIMEOUT_FALLBACK`).
 const RTO_AFTER_REPEATED_SYN: Duration = Duration::from_secs(3);
@@ -117,6 +128,8 @@ struct Pass {
     is_forced: bool,
     /// Whether the pass is over.
     ended: bool,
+    /// Whether the last segment has filled the window.
+    is_full: bool,
     /// Segments left of the current burst.
     burst_left: u64,
     /// Its end, with a write queue.

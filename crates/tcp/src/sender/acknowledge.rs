@@ -4,7 +4,7 @@ use fairway_cc::{Ack, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
 use super::recovery::{Progress, RecoveryPolicy};
-use super::{AckInfo, Sender};
+use super::{AckInfo, Sender, predicts};
 use crate::LossDetection;
 use crate::ecn::ace;
 use crate::scoreboard::AckSummary;
@@ -23,7 +23,7 @@ pub(super) struct Arrival<'a> {
 }
 
 /// Its effect on the congestion episode.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Verdict {
     /// The episode ends.
     leaving: bool,
@@ -52,27 +52,55 @@ impl Sender {
             ack.window_moved = false;
             return self.handle_ack_when_idle(&ack, now);
         }
+        let in_order = self.is_in_order(info);
         self.learn(&mut ack);
         self.delivered += ack.summary.delivered;
-        let counted = info.mark_count.map(|count| self.count_marks(count, &ack.summary));
         let rtt = self.measure_rtt(&ack);
-        let twice = self.note_duplicate(&ack);
-        self.end_probe(&ack);
-        let at_end = self.is_at_end_of_episode(&ack);
-        let undone = self.undo_if_spurious(&ack, at_end);
+        let (verdict, wait) =
+            if in_order { (Verdict::default(), None) } else { self.follow_episode(&mut ack) };
+        let mut flow = self.flow(ack.prior_pipe, now);
+        self.tell_algorithm(&ack, verdict, rtt, &mut flow);
+        if !self.react(verdict, &flow, now) && !in_order {
+            self.reduce_further(&ack);
+        }
+        self.after_ack(&ack.summary, wait, now);
+    }
+
+    /// Whether nothing but the next data sent is acknowledged while nothing is missing, so that
+    /// [`Self::follow_episode`] has nothing to do (header prediction: V. Jacobson, "4BSD Header
+    /// Prediction", ACM Computer Communication Review 20(2), 1990; Linux `tcp_rcv_established`).
+    #[inline(always)]
+    fn is_in_order(&self, info: &AckInfo<'_>) -> bool {
+        predicts()
+            && self.phase == Phase::Open
+            && info.ack > self.board.una()
+            && !self.board.has_holes()
+            && info.sack.is_empty()
+            && !info.ece
+            && info.mark_count.is_none()
+            && info.duplicate.is_none()
+            && !self.holds_retransmissions
+            && !self.undo.is_possible()
+            && !self.probe.is_in_flight()
+            && !self.policy.learns_itself()
+    }
+
+    /// Follow the congestion episode: undo it, find losses, and judge whether it ends or another one
+    /// begins. Returns also the rest of the reordering window.
+    #[inline(never)]
+    fn follow_episode(&mut self, ack: &mut Arrival<'_>) -> (Verdict, Option<Duration>) {
+        let counted = ack.info.mark_count.map(|count| self.count_marks(count, &ack.summary));
+        let twice = self.note_duplicate(ack);
+        self.end_probe(ack);
+        let at_end = self.is_at_end_of_episode(ack);
+        let undone = self.undo_if_spurious(ack, at_end);
         let leaving = at_end && !undone;
-        let wait = self.find_losses(&mut ack, leaving);
+        let wait = self.find_losses(ack, leaving);
         self.lost += ack.summary.lost;
         // Duplicate data was delivered too (Linux 6.1 `tcp_dsack_seen`).
         ack.summary.delivered += twice;
         self.delivered += twice;
-        let mut flow = self.flow(ack.prior_pipe, now);
-        let verdict = self.judge(&ack, leaving, counted);
-        self.tell_algorithm(&ack, verdict, rtt, &mut flow);
-        if !self.react(verdict, &flow, now) {
-            self.reduce_further(&ack);
-        }
-        self.after_ack(&ack.summary, wait, now);
+        (self.judge(ack, leaving, counted), wait)
     }
 
     fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {

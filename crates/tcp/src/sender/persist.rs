@@ -23,6 +23,13 @@ pub(super) struct Persist {
     due: bool,
 }
 
+impl Persist {
+    /// Whether a probe must be sent now.
+    pub(super) fn is_due(self) -> bool {
+        self.due
+    }
+}
+
 impl Sender {
     /// Whether unsent data or an unsent FIN waits.
     pub(super) fn has_unsent(&self) -> bool {

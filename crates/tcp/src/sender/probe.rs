@@ -20,6 +20,12 @@ pub(super) struct Probe {
 }
 
 impl Probe {
+    /// Whether one is in flight.
+    #[inline(always)]
+    pub(super) fn is_in_flight(&self) -> bool {
+        self.high.is_some()
+    }
+
     /// Whether a retransmission is in flight as a probe.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high.is_some() && self.again

@@ -110,17 +110,21 @@ impl Sender {
         if self.board.is_empty() && self.has_unsent() {
             self.watch_window(now);
         }
-        let full = self.board.pipe() >= self.cwnd();
-        if self.stack.window.cwnd_validation && (self.pass.sent || full || self.pass.waits_for_cwnd)
-        {
-            let limited = full || self.pass.waits_for_cwnd;
-            self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
+        if self.stack.window.cwnd_validation {
+            self.validate_window();
         }
         if self.pass.sent && !self.pass.probed && self.stack.losses.tail_loss_probe {
             let purpose = self.timer.purpose();
             if purpose != Some(Expiry::Reordering) || self.phase() == Phase::Open {
                 self.schedule_probe(self.rto_left(now), now);
             }
+        }
+    }
+
+    fn validate_window(&mut self) {
+        let limited = self.pass.waits_for_cwnd || self.board.pipe() >= self.cwnd();
+        if self.pass.sent || limited {
+            self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
         }
     }
 }

@@ -4,7 +4,7 @@ use fairway_cc::Phase;
 use fairway_units::Time;
 
 use super::recovery::{Departure, RecoveryPolicy};
-use super::{Pass, Sender, Transmission};
+use super::{Pass, Sender, Transmission, predicts};
 use crate::burst::{self, Allowance, Burst, Size};
 use crate::ranges::Range;
 use crate::scoreboard::Lost;
@@ -42,14 +42,35 @@ impl Sender {
         let (phase, is_forced, mss) = (self.phase, self.pass.is_forced, self.mss());
         self.policy.sent(&self.board, Departure { phase, is_forced, mss });
         self.last_sent = now;
-        if let Some(rate) = self.cc.pacing_rate() {
+        let pacing_rate = self.cc.pacing_rate();
+        if let Some(rate) = pacing_rate {
             let payload = transmission.range.bytes() - u64::from(transmission.fin);
             self.pacer.sent(payload, rate, self.counters.segments, now);
         }
         if matches!(self.timer.purpose(), None | Some(Expiry::Window)) {
             self.start_timer(now);
         }
+        self.pass.is_full = pacing_rate.is_none() && self.is_full();
+        if self.pass.is_full {
+            self.end_pass(now);
+        }
         Some(transmission)
+    }
+
+    /// Whether the segment sent last has filled the window, so that asking for another one gives
+    /// nothing and changes nothing.
+    pub(crate) fn has_filled_window(&self) -> bool {
+        self.pass.is_full
+    }
+
+    fn is_full(&self) -> bool {
+        predicts()
+            && self.phase == Phase::Open
+            && !self.stack.sending.tso
+            && !self.pass.probed
+            && !self.persist.is_due()
+            && self.sendable_end() >= self.snd_nxt + self.segment_bytes
+            && !self.fits(self.segment_bytes)
     }
 
     fn next_transmission(&mut self, now: Time) -> Option<Transmission> {

@@ -75,12 +75,14 @@ impl RecoveryPolicy for TcpLinux {
 
     fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {
         self.allowed = self.conserved;
-        // At most one more segment in flight than now.
-        self.conserved = self.allowed.min(board.pipe().div_ceil(mss) + 1);
+        // At most one more segment in flight than now. Without an episode there is nothing to divide.
+        if self.conserved > 0 {
+            self.conserved = self.allowed.min(board.pipe().div_ceil(mss) + 1);
+        }
     }
 
     fn sent(&mut self, board: &Scoreboard, departure: Departure) {
-        if self.halves {
+        if self.halves && self.conserved > 0 {
             let flight = board.pipe().div_ceil(departure.mss);
             self.conserved = self.conserved.min(flight.saturating_sub(1).max(1));
         }
