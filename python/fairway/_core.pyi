@@ -52,6 +52,7 @@ __all__ = [
     "model_saturation",
     "model_streams",
     "model_wlan",
+    "outline",
     "packet_fates",
     "packet_kinds",
     "plan",
@@ -734,6 +735,12 @@ def result_schema() -> str:
 
 def schema() -> str:
     """JSON Schema of experiment files."""
+
+def outline(json: bytes) -> bytes:
+    """JSON with a single 1 for all digits of a number, of its fraction or of its exponent.
+
+    The outlines of what differs in numbers alone are the same, and of no JSON it is none.
+    """
 
 def spaced(compact: bytes) -> str:
     """Compact JSON as `json.dumps` writes it by default, with a space after commas and colons."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 import fairway
 from conftest import ScriptedBackend, run_of
@@ -22,6 +22,7 @@ from fairway.ground.progress import Silent
 from fairway.sweep import cluster as fairway_cluster
 from fairway.sweep.cluster import Cluster
 from fairway.sweep.run import run_plan
+from fairway.sweep.storage import Answer, InMemory
 from test_sweep_scale import KEEPS, TINY, alike, tree
 from waiting import PATIENCE_S
 
@@ -167,6 +168,55 @@ def test_a_run_whose_workers_keep_dying_is_named(tmp_path, workers, monkeypatch)
     monkeypatch.setattr(fairway_cluster, "carry_out", lambda _: os._exit(1))
     with pytest.raises(RunFailed, match=r"2 workers died while they ran it.*too little memory"):
         fairway.run(TINY.replace("40", "2"), tmp_path / "s", dask=workers.scheduler_address)
+
+
+def test_orders_of_many_runs_are_gone_on_with(tmp_path, workers, process, monkeypatch):
+    def only_first(order):
+        from dataclasses import replace
+
+        from fairway.sweep.cluster import carry_out
+
+        return carry_out(replace(order, experiments=order.experiments[:1]))
+
+    monkeypatch.setattr(fairway_cluster, "_ORDERS", 1)
+    sent_by_value(monkeypatch, only_first)
+    fairway.run(TINY, tmp_path / "s", dask=workers.scheduler_address, keep="summaries")
+    assert tree(tmp_path / "s") == process["summaries"]
+
+
+def test_runs_of_an_order_that_kills_workers_are_ordered_one_by_one():
+    class Order:
+        """Of which nobody needs the result."""
+
+        def release(self):
+            pass
+
+    class Arriving(list):
+        def update(self, futures):
+            """Nothing more arrives."""
+
+    class Records:
+        def __init__(self):
+            self.runs = []
+
+        def map(self, _, orders, **__):
+            self.runs += [len(order.experiments) for order in orders]
+            return [Order() for _ in orders]
+
+    planned = plan(TINY, overrides={"sweep.repetitions": 3})
+    client, whole = Records(), Order()
+    cluster = Cluster(client, Answer(Simulator(), planned.algorithms, "1"), InMemory())
+    cluster._points = dict(enumerate(planned.points))
+    cluster._orders = {whole: (0, 1, 2)}
+    killed = KilledWorker("order", None, 3)
+    cluster._listen(Arriving([(whole, (KilledWorker, killed, None))]))
+    assert client.runs == [1, 1, 1]
+    assert sorted(cluster._orders.values()) == [(0,), (1,), (2,)]
+    # One that has been ordered by itself is told.
+    (alone, *_) = cluster._orders
+    cluster._listen(Arriving([(alone, (KilledWorker, killed, None))]))
+    assert cluster._arrived.get_nowait() == (0, (KilledWorker, killed, None))
+    assert client.runs == [1, 1, 1]
 
 
 def test_a_worker_with_another_build_is_refused(tmp_path, workers):

@@ -176,3 +176,9 @@ pub(crate) fn spaced(py: Python<'_>, compact: &[u8]) -> PyResult<Py<PyString>> {
         std::str::from_utf8(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(PyString::new(py, text).unbind())
 }
+
+/// JSON with a single 1 for all digits of a number, of its fraction or of its exponent.
+#[pyfunction]
+pub(crate) fn outline<'py>(py: Python<'py>, json: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &fairway_sweep::outline(json))
+}

@@ -98,6 +98,33 @@ pub fn spaced(compact: &[u8]) -> Vec<u8> {
     text
 }
 
+/// JSON with a single 1 for all digits of a number, of its fraction or of its exponent: the same for all
+/// that differ in their numbers alone. It is no JSON where the other is none.
+pub fn outline(json: &[u8]) -> Vec<u8> {
+    let mut outline = Vec::with_capacity(json.len());
+    let (mut quoted, mut escaped, mut is_zero, mut before) = (false, false, false, b' ');
+    for &byte in json {
+        if quoted {
+            quoted = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            outline.push(byte);
+        } else if !byte.is_ascii_digit() {
+            quoted = byte == b'"';
+            outline.push(byte);
+        } else if !before.is_ascii_digit() {
+            is_zero = byte == b'0' && before != b'.';
+            outline.push(b'1');
+        } else if is_zero {
+            // After a zero there are no digits, but in an exponent.
+            outline.pop();
+            outline.extend([b'0', byte]);
+            is_zero = false;
+        }
+        before = byte;
+    }
+    outline
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -143,6 +170,15 @@ mod tests {
         let value = json!({"b": "ü\u{7f}😀", "a": {"z": 1e-7, "y": [true]}});
         let expected = r#"{"a":{"y":[true],"z":1e-07},"b":"\u00fc\u007f\ud83d\ude00"}"#;
         assert_eq!(canonical(&value).expect("plain"), expected);
+    }
+
+    #[test]
+    fn an_outline_has_no_digits_of_numbers() {
+        let json = br#"{"p50":[12,-305.075,0,0.25,1e-07,2.5E+10],"a\"7":"1.25"}"#;
+        let expected = br#"{"p50":[1,-1.1,1,1.1,1e-07,1.1E+1],"a\"7":"1.25"}"#;
+        assert_eq!(outline(json), expected);
+        // No number begins with a zero before another digit.
+        assert_eq!(outline(b"[012]"), b"[01]");
     }
 
     #[test]

@@ -48,6 +48,9 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
     >>> problem({}, {"flows": [str]}, "summary")
     'summary.flows is missing'
     """
+    # Most shapes are types.
+    if isinstance(shape, type | tuple):
+        return None if isinstance(value, shape) else _is(value, path)
     if isinstance(shape, Each):
         keys = value if isinstance(value, Mapping) else ()
         return problem(value, dict.fromkeys(keys, shape.shape), path)
@@ -67,12 +70,10 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
             if wrong := problem(value[key], wanted, place):
                 return wrong
         return None
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return _is(value, path)
-        parts = (problem(v, shape[0], f"{path}.{i}") for i, v in enumerate(value))
-        return next((part for part in parts if part), None)
-    return None if isinstance(value, shape) else _is(value, path)
+    if not isinstance(value, list):
+        return _is(value, path)
+    parts = (problem(v, shape[0], f"{path}.{i}") for i, v in enumerate(value))
+    return next((part for part in parts if part), None)
 
 
 def _is(value: Any, path: str) -> str:

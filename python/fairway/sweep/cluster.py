@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import itertools
+import json
 import os
 import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
-from fairway.experiment.plan import Document, Point
+from fairway.experiment.plan import Point
+from fairway.results.captures import are_wanted
 from fairway.sweep.executor import Finished
 from fairway.sweep.packed_run import PackedRun, pack
 from fairway.sweep.storage import Answer, Storage
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from fairway.backends import Backend
 
 #: The address that stands for workers started on this machine.
 LOCAL = "local"
@@ -42,8 +48,17 @@ _ALONE_S = 60
 #: What becomes of runs when the scheduler goes.
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
-#: Runs handed to the scheduler in one message.
+#: Orders handed to the scheduler in one message.
 _AT_ONCE = 1000
+
+#: Runs of an order, at the most: the scheduler takes a millisecond for each order.
+_MANY = 256
+
+#: Orders that each worker has at first, at the least: they may differ in what they take.
+_ORDERS = 64
+
+#: How long a worker begins further runs of an order, in seconds; others may do the rest.
+_ORDER_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -51,22 +66,20 @@ class Order:
     """What a worker is asked to do.
 
     Attributes:
+        experiments: Documents as JSON.
         engine: Digest of the program that asks; the worker's has to be the same.
         whole: Whether the tables are wanted, and not the summary alone.
     """
 
-    experiment: Document
+    experiments: tuple[str, ...]
     backend: str
     version: str
     engine: str
     whole: bool
 
 
-def carry_out(order: Order) -> PackedRun:
-    """Do a run; called on a worker.
-
-    Errors of the compiled module have no name by which they could be sent.
-    """
+def carry_out(order: Order) -> list[PackedRun | Exception]:
+    """Do the first of the runs, or all that there is time for; called on a worker."""
     from fairway import _core, backends
 
     backend = backends.backend(order.backend)
@@ -79,12 +92,28 @@ def carry_out(order: Order) -> PackedRun:
             f"{order.version}, program {order.engine[:12]}): its results would not be the same; "
             "install the same build there"
         )
+    began = time.monotonic()
+    done: list[PackedRun | Exception] = []
+    for experiment in order.experiments:
+        done.append(_carry_out_one(experiment, backend, order))
+        if time.monotonic() - began > _ORDER_S:
+            break
+    return done
+
+
+def _carry_out_one(experiment: str, backend: Backend, order: Order) -> PackedRun | Exception:
+    """Do a run, or say what went wrong in a way that can be sent."""
+    from fairway import _core
+
+    document = json.loads(experiment)
     try:
-        run = backend.run(order.experiment)
+        if isinstance(backend, Simulator) and not order.whole and not are_wanted(document):
+            return PackedRun(_core.run(experiment).summary.encode(), {})
+        run = backend.run(document)
     except _core.ExperimentError as error:
-        raise InputError(str(error)) from None
+        return InputError(str(error))
     except _core.SimulationError as error:
-        raise RunFailed(str(error)) from None
+        return RunFailed(str(error))
     packed = pack(run, order.engine, whole=order.whole)
     files = {**packed.files, **(run.capture_files() if order.whole else {})}
     return PackedRun(packed.summary, files)
@@ -164,7 +193,9 @@ class Cluster:
         self._answer = answer
         self._storage = storage
         self._points: Mapping[int, Point] = {}
-        self._futures: list[Future[Any]] = []
+        #: What has been handed to the scheduler, and the points of it.
+        self._orders: dict[Future[Any], tuple[int, ...]] = {}
+        self._is_over = False
         self._arrived: queue.Queue[tuple[int, Any]] = queue.Queue()
 
     def start(self, points: Mapping[int, Point]) -> None:
@@ -174,17 +205,22 @@ class Cluster:
         self._points = points
         if not points:
             return
-        self._futures = self._client.map(
-            carry_out,
-            [self._order(point) for point in points.values()],
-            pure=False,
-            batch_size=1000,
-        )
-        indices = {f.key: index for f, index in zip(self._futures, points, strict=True)}
+        workers = sum(self._client.nthreads().values()) or 1
+        many = min(max(len(points) // (_ORDERS * workers), 1), _MANY)
+        indices = iter(points)
         arriving = as_completed(
-            self._futures, loop=self._client.loop, with_results=True, raise_errors=False
-        )
-        threading.Thread(target=self._listen, args=(arriving, indices), daemon=True).start()
+            self._hand_over(iter(lambda: tuple(itertools.islice(indices, many)), ())),
+            loop=self._client.loop, with_results=True, raise_errors=False,
+        )  # fmt: skip
+        threading.Thread(target=self._listen, args=(arriving,), daemon=True).start()
+
+    def _hand_over(self, shares: Iterable[tuple[int, ...]]) -> list[Future[Any]]:
+        """Give the scheduler an order for each share of the points."""
+        shares = list(shares)
+        orders = list(map(self._order, shares))
+        futures = self._client.map(carry_out, orders, pure=False, batch_size=_AT_ONCE)
+        self._orders.update(zip(futures, shares, strict=True))
+        return list(futures)
 
     def finished(self, timeout_s: float) -> list[Finished]:
         """What has arrived since it was last asked, written down; waits for a first one so long."""
@@ -216,28 +252,46 @@ class Cluster:
     def abandon(self) -> None:
         """Take back what has not begun; a worker ends the run it is at."""
         with contextlib.suppress(OSError, TimeoutError):  # the scheduler may have gone
-            self._client.cancel(self._futures, force=True)
+            self._is_over = True
+            self._client.cancel(list(self._orders), force=True)
 
     def close(self) -> None:
         """Forget the runs."""
-        self._futures = []
+        self._is_over = True
+        self._orders = {}
 
-    def _order(self, point: Point) -> Order:
-        answer = self._answer
-        if own := answer.algorithms.used(point.experiment):
-            raise InputError(
-                f"--dask: {', '.join(own)} is a congestion control of your own, which is not sent "
-                "to other machines; run this sweep without --dask"
-            )
-        engine = answer.engine_of(point)
+    def _order(self, share: Sequence[int]) -> Order:
+        answer, points = self._answer, [self._points[index] for index in share]
+        for point in points:
+            if own := answer.algorithms.used(point.asked):
+                raise InputError(
+                    f"--dask: {', '.join(own)} is a congestion control of your own, which is not "
+                    "sent to other machines; run this sweep without --dask"
+                )
         return Order(
-            point.experiment, answer.backend.name, answer.version, engine, self._storage.whole
-        )
+            tuple(point.compact.decode() for point in points), answer.backend.name,
+            answer.version, answer.engine_of(points[0]), self._storage.whole,
+        )  # fmt: skip
 
-    def _listen(self, arriving: Any, indices: Mapping[str, int]) -> None:
+    def _listen(self, arriving: Any) -> None:
+        from distributed import KilledWorker
+
         for future, result in arriving:
-            self._arrived.put((indices[future.key], result))
+            share = self._orders.pop(future, ())
+            if isinstance(result, list):
+                found, rest = result, share[len(result) :]
+                # The rest is for two workers.
+                more = [rest[::2], rest[1::2]]
+            elif isinstance(_error_of(result), KilledWorker) and len(share) > 1:
+                # One of the runs kills workers; the others do not.
+                found, more = [], [(index,) for index in share]
+            else:
+                found, more = [result] * len(share), []
+            for index, one in zip(share, found, strict=False):
+                self._arrived.put((index, one))
             future.release()
+            if not self._is_over:
+                arriving.update(self._hand_over(filter(None, more)))
 
     def _received(self, index: int, result: Any) -> Any:
         """The outcome of what a worker has sent, or what went wrong."""
@@ -245,7 +299,7 @@ class Cluster:
 
         if isinstance(result, PackedRun):
             return self._storage.stage(self._points[index], result)
-        error = result[1] if isinstance(result, tuple) else result
+        error = _error_of(result)
         if isinstance(error, KilledWorker):
             return RunFailed(
                 f"{error.allowed_failures + 1} workers died while they ran it; the log of the last "
@@ -261,3 +315,8 @@ class Cluster:
                 f"--dask: a worker cannot load Fairway ({error}); install the same build there"
             )
         return error
+
+
+def _error_of(result: Any) -> Any:
+    """The error of what Dask gives for an order that has failed."""
+    return result[1] if isinstance(result, tuple) else result

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
+from fairway.errors import InputError
 from fairway.experiment.plan import Until
 from fairway.ground import store, text
 from fairway.sweep import repetitions, warm_up
@@ -60,7 +61,11 @@ class SweepData:
 
     @functools.cached_property
     def _summaries(self) -> _core.Summaries:
-        return _core.Summaries([outcome.line for outcome in self.outcomes])
+        try:
+            return _core.Summaries([outcome.line for outcome in self.outcomes])
+        except ValueError as error:
+            where = self.directory or self.title
+            raise InputError(f"{where}: damaged summary: {error}; run the sweep again") from None
 
     @functools.cached_property
     def table(self) -> pl.DataFrame:

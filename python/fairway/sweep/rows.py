@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from fairway import _core
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
 from fairway.ground import store
@@ -83,7 +84,7 @@ class Rows:
         return found_directory(self._points, self._answer, point)
 
     def _outcome(self, point: Point, content_hash: str, summary: bytes) -> Outcome:
-        again = partial(self._answer.again, point)
+        again = functools.partial(self._answer.again, point)
         return Outcome(point, summary, again=again, content_hash=content_hash)
 
     def stage(self, point: Point, packed: PackedRun) -> Outcome:
@@ -175,13 +176,20 @@ def read_summary(row: Row | None, where: Path) -> tuple[Any, bytes]:
     if row is None:
         raise InputError(f"{where}: has no row of a run of this sweep; run it again")
     try:
-        experiment, summary = json.loads(row.experiment), json.loads(row.summary)
+        experiment = json.loads(row.experiment)
+        # Runs of a sweep differ in their numbers, and seldom in more.
+        if _wrong_with(_core.outline(row.summary)) and (wrong := _wrong_with(row.summary)):
+            raise InputError(f"{where}: damaged row: {wrong}; run the sweep again")
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: damaged row: {error}; run the sweep again") from None
-    backend = summary.get("backend") if isinstance(summary, dict) else None
-    if wrong := problem(summary, shape_of(backend)):
-        raise InputError(f"{where}: damaged row: {wrong}; run the sweep again")
     return experiment, row.summary
+
+
+@functools.lru_cache(maxsize=256)
+def _wrong_with(summary: bytes) -> str | None:
+    loaded = json.loads(summary)
+    backend = loaded.get("backend") if isinstance(loaded, dict) else None
+    return problem(loaded, shape_of(backend))
 
 
 def _journalled(journal: Path) -> Iterator[tuple[str, Row]]:
