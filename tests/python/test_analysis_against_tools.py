@@ -26,6 +26,7 @@ from analysis_rules import (
     Field,
     is_number,
 )
+from fairway import _core
 from fairway.backends.linux import cache
 from waiting import PATIENCE_S
 
@@ -63,11 +64,7 @@ SHAPER = "rate 40mbit burst 16k limit 40k"
 
 
 def analyse(path: Path) -> dict[str, Any]:
-    arguments = ["cargo", "run", "--quiet", "--locked", "--package", "fairway-analysis"]
-    command = [*arguments, "--example", "analyze", "--", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(_core.analyse(path, "{}").report)
 
 
 def on_a_kernel(directory: Path) -> list[Path]:
