@@ -382,9 +382,15 @@ impl Connection {
     /// Ask for the memory that a segment needs which will soon reach the sink or the source.
     #[inline(always)]
     pub(crate) fn prefetch(&self, forward: bool) {
-        prefetch(&self.balance);
-        prefetch(&self.forward);
-        prefetch(if forward { &self.sink } else { &self.source });
+        prefetch(&self.balance, 0);
+        prefetch(&self.forward, 0);
+        if forward && self.reverse.is_none() {
+            // Its sending half rests, and lies in front.
+            let receiver = from_ref(self.sink.receiver()).addr();
+            prefetch(&self.sink, receiver.wrapping_sub(from_ref(&self.sink).addr()));
+        } else {
+            prefetch(if forward { &self.sink } else { &self.source }, 0);
+        }
     }
 
     /// A segment reaches the source.
@@ -569,12 +575,12 @@ pub(crate) fn connections(experiment: &Experiment) -> Result<Vec<Connection>, Cc
 /// Bytes of a line of the caches, nearly everywhere.
 const CACHE_LINE: usize = 64;
 
-/// Ask for all lines of a value: an index from an empty slice names any of them.
+/// Ask for all lines of a value from an offset on: an index from an empty slice names any of them.
 #[inline(always)]
-fn prefetch<T>(value: &T) {
+fn prefetch<T>(value: &T, from: usize) {
     let none: &[u8] = &[];
     let first = from_ref(value).addr().wrapping_sub(none.as_ptr().addr());
-    for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
+    for offset in (from..size_of::<T>()).step_by(CACHE_LINE) {
         prefetch_index(none, first.wrapping_add(offset));
     }
 }

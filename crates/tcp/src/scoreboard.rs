@@ -271,8 +271,7 @@ impl Scoreboard {
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
         summary.acked += ack - self.una;
-        let has_more_to_note = self.watches_originals || self.delivery_rate.is_some();
-        if predicts() && !has_more_to_note && !self.has_holes() {
+        if predicts() && !self.has_holes() {
             self.acknowledge_in_order(ack, summary);
         }
         if self.una < ack {
@@ -292,6 +291,16 @@ impl Scoreboard {
             && front.state & !(BEGINS | PUSHES) == 0
         {
             AckSummary::add_send_time(&mut summary.acked_sent, front);
+            if self.watches_originals {
+                if self.detection == LossDetection::Rack {
+                    self.rack.acknowledged(front.sent_at, front.end, false);
+                }
+                summary.add_original(self.una, front.end, 0);
+            }
+            if let Some(rate) = &mut self.delivery_rate {
+                rate.arrived(0, front.end, front.sent_at);
+                rate.remove_first();
+            }
             summary.last_sent = Some(front.sent_at);
             self.buffers -= u64::from(front.is(BEGINS));
             self.una = front.end;
