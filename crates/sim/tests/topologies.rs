@@ -89,6 +89,21 @@ fn a_fat_tree_has_four_ways_between_pods() {
     assert!(run.summary.flows.iter().all(|flow| flow.fct_s.is_some()));
 }
 
+#[test]
+fn a_permutation_in_a_fat_tree_completes_and_takes_the_time_of_its_hosts_links() {
+    let run = run_text(include_str!("../../../examples/fat-tree-permutation.toml"));
+    assert_eq!(run.summary.flows.len(), 128);
+    // 500 kB in segments of 1448 bytes: 345 full and one of 440, with 52 bytes of headers each, at
+    // 1 Gbit/s. Whose path is shared takes longer.
+    let least = (345.0 * 1500.0 + 492.0) * 8.0 / 1e9;
+    let times: Vec<f64> = run.summary.flows.iter().map(|flow| flow.fct_s.unwrap()).collect();
+    assert!(times.iter().all(|time| *time > least), "{times:?}");
+    // Hosts' links carry one connection each, those between switches up to several.
+    let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(fastest < 1.1 * least, "{fastest} {least}");
+    assert!(times.iter().any(|time| *time > 1.9 * least), "{times:?}");
+}
+
 /// One download over 10 Mbit/s and 25 ms, with this way back.
 fn download(reverse: &str, more: &str) -> Run {
     run_text(&format!(

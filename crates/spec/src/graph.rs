@@ -1,7 +1,7 @@
 //! Networks of nodes and links: written out, or drawn by the kind of the topology.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
 use fairway_units::Duration;
@@ -19,6 +19,8 @@ const MAX_LINKS: usize = 2000;
 /// A graph whose queues have not been sized yet.
 struct GraphText<'a> {
     nodes: Vec<String>,
+    /// The nodes by name.
+    indices: BTreeMap<String, usize>,
     /// Links that are drawn, each from one node to another.
     links: Vec<Drawn<'a>>,
     /// Each connection's own links, if there are any.
@@ -54,14 +56,20 @@ pub(super) fn read(kind: &str, table: &Table, frame: u64) -> Option<(Shape, Path
 impl<'a> GraphText<'a> {
     /// Node of that name, perhaps a new one.
     fn node(&mut self, name: &str) -> usize {
-        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+        *self.indices.entry(name.to_owned()).or_insert_with(|| {
             self.nodes.push(name.to_owned());
             self.nodes.len() - 1
         })
     }
 
     fn new(access: Option<LinkText<'a>>) -> Self {
-        GraphText { nodes: Vec::new(), links: Vec::new(), access, ends: None }
+        GraphText {
+            nodes: Vec::new(),
+            indices: BTreeMap::new(),
+            links: Vec::new(),
+            access,
+            ends: None,
+        }
     }
 
     /// Draws a link named after its ends.
@@ -105,17 +113,24 @@ impl<'a> GraphText<'a> {
         let farthest = (0..count).map(|from| {
             let mut best = vec![None; count];
             let mut next = BinaryHeap::new();
+            best[from] = Some((0, Duration::ZERO));
             next.push(Reverse((0, Duration::ZERO, from)));
             while let Some(Reverse((length, time, node))) = next.pop() {
-                if best[node].is_some() {
+                if best[node].is_some_and(|found| found < (length, time)) {
                     continue;
                 }
-                best[node] = Some(time);
                 for (to, metric, round_trip) in &neighbours[node] {
-                    next.push(Reverse((length + metric, time + *round_trip, *to)));
+                    let through = (length + metric, time + *round_trip);
+                    if best[*to].is_none_or(|found| through < found) {
+                        best[*to] = Some(through);
+                        // No way leads on from a node with one link.
+                        if neighbours[*to].len() > 1 {
+                            next.push(Reverse((through.0, through.1, *to)));
+                        }
+                    }
                 }
             }
-            best.into_iter().flatten().max().unwrap_or(Duration::ZERO)
+            best.into_iter().flatten().map(|(_, time)| time).max().unwrap_or(Duration::ZERO)
         });
         let access = self.access.as_ref().map_or(Duration::ZERO, |link| link.round_trip() * 2);
         farthest.max().unwrap_or(Duration::ZERO) + access

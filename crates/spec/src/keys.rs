@@ -5,6 +5,7 @@
 
 use fairway_tcp::PRESETS;
 
+use super::matrix::Matrix;
 use super::queues::QUEUE;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
@@ -364,6 +365,9 @@ pub(super) static FLOW: Section = Section {
             "from": Kind::Text, Explained, r#""s0""# =>
                 "Name of its source host, with `to`. In a dumbbell, flows with the same host share its access link; without names, each flow has its own hosts. In a graph, the name of a node.";
             "to": Kind::Text, Explained, r#""d0""# => "Name of its sink host, with `from`.";
+            "matrix": Kind::Choice { thing: "traffic matrix", names: Matrix::names },
+                Explained, r#""permutation""# =>
+                "Instead of from and to, in a topology whose hosts have one link each, such as a fat tree or a star: each copy, or server of an incast, has hosts of its own, drawn at random. Permutation: no host sends to more than one other or receives from more than one. Incast: all send to the same host.";
             "direction": Kind::Choice { thing: "direction", names: || vec!["forward", "reverse"] },
                 Explained, r#""reverse""# =>
                 "In a dumbbell or a chain, whether it goes from left to right (forward) or back. Forward by default, unless an earlier flow has its source on the right or its sink on the left.";

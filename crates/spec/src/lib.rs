@@ -18,6 +18,7 @@ mod keys;
 mod kinds;
 mod links;
 mod linux;
+mod matrix;
 mod network;
 mod node;
 mod places;

@@ -1,5 +1,8 @@
 //! Where flows begin and end: the hosts on either side of a dumbbell or a chain, or nodes of a graph.
 
+use serde_json::Value;
+
+use super::matrix::Matrix;
 use super::reader::{Name, Table, excerpt};
 use super::{Graph, Router, Shape, wlan};
 
@@ -12,6 +15,8 @@ pub(super) struct Ends {
     names: Option<(String, String)>,
     /// Whether it goes back, if that is said.
     reversed: Option<bool>,
+    /// What draws the hosts of its connections instead.
+    pub(super) matrix: Option<Matrix>,
 }
 
 /// Where a flow is.
@@ -43,7 +48,27 @@ impl Ends {
         };
         let reversed =
             table.read_if_written::<Name>("direction")?.map(|Name(name)| name == "reverse");
-        Some(Ends { path: table.path(""), names, reversed })
+        let matrix = table.read_if_written::<Name>("matrix")?;
+        let written = ["from", "to", "direction"].into_iter().find(|key| table.has(key));
+        if let (Some(_), Some(key)) = (matrix, written) {
+            return table.wrong("matrix", format!("conflicts with `{key}`; set only one"));
+        }
+        let matrix = matrix.and_then(|Name(name)| Matrix::from_name(name));
+        let asks_many = table.raw("kind").and_then(Value::as_str) == Some("incast");
+        if asks_many && matrix == Some(Matrix::Permutation) {
+            let message = "kind = \"incast\" has one client; write matrix = \"incast\"";
+            return table.wrong("matrix", message);
+        }
+        Some(Ends { path: table.path(""), names, reversed, matrix })
+    }
+
+    /// Why the network has no such number of pairs of hosts for a flow with a matrix, if so.
+    ///
+    /// # Errors
+    /// The key that is wrong, and why.
+    pub(super) fn check_pairs(&self, shape: &Shape, pairs: u64) -> Result<(), (String, String)> {
+        let refusal = self.matrix.and_then(|matrix| matrix.refusal(shape, pairs));
+        refusal.map_or(Ok(()), |message| Err((format!("{}.matrix", self.path), message)))
     }
 }
 

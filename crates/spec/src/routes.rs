@@ -52,6 +52,14 @@ impl<'a> Router<'a> {
         found
     }
 
+    /// Whether there is a route between any two of these nodes.
+    pub(super) fn connects(&self, nodes: &[usize]) -> bool {
+        nodes.first().is_none_or(|first| {
+            let distances = self.distances_to(*first);
+            nodes.iter().all(|node| distances[*node] < u64::MAX)
+        })
+    }
+
     /// A link as it leaves `node`, and the node behind it.
     fn leave(&self, node: usize, link: usize) -> (Step, usize) {
         let ends = &self.graph.links[link];
@@ -74,7 +82,10 @@ impl<'a> Router<'a> {
                 let through = distance + u64::from(self.graph.links[step.link].metric);
                 if through < distances[neighbour] {
                     distances[neighbour] = through;
-                    next.push((Reverse(through), neighbour));
+                    // No way leads on from a node with one link.
+                    if self.links[neighbour].len() > 1 {
+                        next.push((Reverse(through), neighbour));
+                    }
                 }
             }
         }

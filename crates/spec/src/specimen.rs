@@ -87,6 +87,7 @@ pub(super) fn document(path: &[&str]) -> Value {
 fn network(path: &[&str], flow: &mut Value) -> Value {
     let mut link = link(path);
     let kind = match path {
+        ["flow", "matrix"] => return json!({ "kind": "star", "access": link, "hosts": 3 }),
         ["topology", key, ..] => topology::kinds_with(key).first().copied(),
         _ => None,
     };

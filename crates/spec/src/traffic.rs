@@ -64,6 +64,15 @@ impl FlowText {
         self.copies_of(WorkText::connections)
     }
 
+    /// Pairs of hosts that it takes: every server of an incast has its own, while the connections of
+    /// other applications share theirs.
+    fn pairs(&self) -> u64 {
+        match &self.traffic {
+            Traffic::Application(_, WorkText::Driven(Workload::Incast(_), _)) => self.connections(),
+            _ => self.timing.count.unwrap_or(1),
+        }
+    }
+
     /// Those of which there are time series.
     pub(super) fn sampled(&self) -> u64 {
         self.copies_of(WorkText::sampled)
@@ -169,7 +178,11 @@ pub(super) fn read(
 pub(super) fn refuse_places(experiment: &Table, flows: &[FlowText], topology: &Topology) {
     let mut places = Places::new(&topology.shape);
     for text in flows {
-        if let Err((path, message)) = places.assign(&text.ends) {
+        let assigned = match text.ends.matrix {
+            Some(_) => text.ends.check_pairs(&topology.shape, text.pairs()),
+            None => places.assign(&text.ends).map(|_| ()),
+        };
+        if let Err((path, message)) = assigned {
             experiment.refuse(&path, message);
         }
     }
@@ -187,11 +200,17 @@ pub(super) struct Expanded {
 pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Expanded {
     let mut all = Expanded::default();
     let mut places = Places::new(&topology.shape);
-    for text in texts {
+    for (index, text) in texts.into_iter().enumerate() {
+        let stream = Stream::new(seed, &format!("flow/{index}/matrix"));
+        let mut drawn = text.ends.matrix.map(|matrix| matrix.pairs(&topology.shape, stream));
+        // They have been found right.
+        let mut place = || match &mut drawn {
+            Some(pairs) => pairs.next(),
+            None => places.assign(&text.ends).ok(),
+        };
         let Timing { count, stagger, .. } = text.timing;
         for copy in 0..count.unwrap_or(1) {
-            // They have been found right.
-            let Ok(ResolvedEnds { hosts, reversed }) = places.assign(&text.ends) else { continue };
+            let Some(ResolvedEnds { hosts, reversed }) = place() else { continue };
             let id = |id: String| if count.is_some() { format!("{id}/{copy}") } else { id };
             let later = stagger * copy;
             match text.traffic.clone() {
@@ -208,7 +227,7 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
                 Traffic::Application(flow, work) => {
                     let start = flow.start + later;
                     let flow = Flow { hosts, reversed, start, id: id(flow.id.clone()), ..*flow };
-                    all.add(flow, &work, seed, || places.assign(&text.ends).ok());
+                    all.add(flow, &work, seed, &mut place);
                 }
                 Traffic::Datagrams(flow) => all.datagrams.push(DatagramFlow {
                     hosts,

@@ -44,7 +44,7 @@ pub(super) static KEYS: &[Key] = keys! {
     "objects": Kind::Count { min: 1, max: 10_000 }, Default("10"), "30" =>
         "Of kind \"web\": objects of a page; the first is loaded before the others.";
     "servers": Kind::Count { min: 1, max: MAX_CONNECTIONS }, Explained, "32" =>
-        "Of kind \"incast\", required: servers that respond at once, each on its own connection, and each at its own host unless from and to are set.";
+        "Of kind \"incast\", required: servers that respond at once, each on its own connection, and each at its own host unless from and to are set. In a graph they need from and to, or matrix = \"incast\".";
     "burst": Kind::Distribution(&TIMES),
         Default(r#"{"distribution": "exponential", "mean": "500 ms"}"#), r#""500 ms""# =>
         "Of kind \"bursts\": how long it writes.";

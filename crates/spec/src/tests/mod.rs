@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod examples;
+mod matrices;
 mod messages;
 mod robustness;
 mod schema;
