@@ -40,6 +40,7 @@ __all__ = [
     "fluid_fixed_point",
     "fluid_rules",
     "fluid_run",
+    "indented",
     "linux_collect",
     "linux_layout",
     "loss_causes",
@@ -735,6 +736,9 @@ def result_schema() -> str:
 
 def schema() -> str:
     """JSON Schema of experiment files."""
+
+def indented(compact: str) -> str:
+    """Compact JSON as `json.dumps` writes it with `indent=2`."""
 
 def outline(json: bytes) -> bytes:
     """JSON with a single 1 for all digits of a number, of its fraction or of its exponent.

@@ -346,6 +346,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantity::ratio, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::indented, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::outline, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::spaced, module)?)?;
     model::register(module)

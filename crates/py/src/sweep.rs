@@ -170,11 +170,18 @@ fn counts(cells: &[Cell]) -> Option<Vec<u64>> {
 
 /// Compact JSON as `json.dumps` writes it by default, with a space after commas and colons.
 #[pyfunction]
-pub(crate) fn spaced(py: Python<'_>, compact: &[u8]) -> PyResult<Py<PyString>> {
-    let text = fairway_sweep::spaced(compact);
-    let text =
-        std::str::from_utf8(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(PyString::new(py, text).unbind())
+pub(crate) fn spaced(compact: &[u8]) -> PyResult<String> {
+    text(fairway_sweep::spaced(compact))
+}
+
+/// Compact JSON as `json.dumps` writes it with `indent=2`.
+#[pyfunction]
+pub(crate) fn indented(compact: &str) -> PyResult<String> {
+    text(fairway_sweep::indented(compact.as_bytes()))
+}
+
+fn text(utf8: Vec<u8>) -> PyResult<String> {
+    String::from_utf8(utf8).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// JSON with a single 1 for all digits of a number, of its fraction or of its exponent.

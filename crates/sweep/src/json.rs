@@ -98,6 +98,50 @@ pub fn spaced(compact: &[u8]) -> Vec<u8> {
     text
 }
 
+/// Compact JSON as `json.dumps` writes it with `indent=2`.
+pub fn indented(compact: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(2 * compact.len());
+    let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
+    let mut bytes = compact.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if quoted {
+            quoted = escaped || byte != b'"';
+            escaped = !escaped && byte == b'\\';
+            text.push(byte);
+            continue;
+        }
+        quoted = byte == b'"';
+        match byte {
+            b'{' | b'[' if bytes.peek().is_some_and(|next| matches!(next, b'}' | b']')) => {
+                text.push(byte);
+                text.extend(bytes.next());
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                text.push(byte);
+                new_line(&mut text, depth);
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut text, depth);
+                text.push(byte);
+            }
+            b',' => {
+                text.push(byte);
+                new_line(&mut text, depth);
+            }
+            b':' => text.extend(b": "),
+            _ => text.push(byte),
+        }
+    }
+    text
+}
+
+fn new_line(text: &mut Vec<u8>, depth: usize) {
+    text.push(b'\n');
+    text.resize(text.len() + 2 * depth, b' ');
+}
+
 /// JSON with a single 1 for all digits of a number, of its fraction or of its exponent: the same for all
 /// that differ in their numbers alone. It is no JSON where the other is none.
 pub fn outline(json: &[u8]) -> Vec<u8> {
@@ -170,6 +214,15 @@ mod tests {
         let value = json!({"b": "ü\u{7f}😀", "a": {"z": 1e-7, "y": [true]}});
         let expected = r#"{"a":{"y":[true],"z":1e-07},"b":"\u00fc\u007f\ud83d\ude00"}"#;
         assert_eq!(canonical(&value).expect("plain"), expected);
+    }
+
+    #[test]
+    fn what_is_inside_stands_further_in() {
+        // json.dumps({"a": [1, {"b,:{": "\\"}], "c": [], "d": {}, "e": [[]]}, indent=2)
+        let compact = br#"{"a":[1,{"b,:{":"\\"}],"c":[],"d":{},"e":[[]]}"#;
+        let expected = "{\n  \"a\": [\n    1,\n    {\n      \"b,:{\": \"\\\\\"\n    }\n  ],\n  \
+                        \"c\": [],\n  \"d\": {},\n  \"e\": [\n    []\n  ]\n}";
+        assert_eq!(String::from_utf8(indented(compact)).expect("UTF-8"), expected);
     }
 
     #[test]

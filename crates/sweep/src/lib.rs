@@ -10,7 +10,7 @@ mod summaries;
 mod table;
 
 pub use answer::{Failure, answer, summary_text};
-pub use json::{canonical, compact, outline, spaced};
+pub use json::{canonical, compact, indented, outline, spaced};
 pub use pool::{Finished, Pool};
 pub use summaries::Summaries;
 pub use table::{Cell, Table};

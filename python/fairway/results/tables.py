@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from fairway import _core
@@ -69,13 +70,23 @@ def _named_frame(
     names: Sequence[str],
     schema: Mapping[str, type[pl.DataType]],
 ) -> pl.DataFrame:
-    frame = pl.DataFrame({name: columns[name] for name in schema})
     lookup = pl.Series(list(names), dtype=pl.String)
-    index = frame[key].cast(pl.Int64)
-    return frame.with_columns(lookup.gather(index).alias(key)).select(
-        pl.col(name).cast(dtype).fill_nan(None) if dtype == pl.Float64 else pl.col(name).cast(dtype)
-        for name, dtype in schema.items()
+    # Column by column: to plan a query takes longer than the columns of a short run do.
+    return pl.DataFrame(
+        [
+            lookup.gather(pl.Series(columns[key]).cast(pl.Int64)).alias(key)
+            if name == key
+            else _column(name, columns[name], dtype)
+            for name, dtype in schema.items()
+        ]
     )
+
+
+def _column(name: str, values: Any, dtype: type[pl.DataType]) -> pl.Series:
+    if isinstance(values, np.ndarray):
+        return pl.Series(name, values, nan_to_null=True).cast(dtype)
+    series = pl.Series(name, values, strict=False).cast(dtype)
+    return series.fill_nan(None) if dtype == pl.Float64 else series
 
 
 def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
