@@ -33,7 +33,7 @@ help:
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, the stub of the compiled module, and make audit"
 	@echo "make audit    licences, sources and known vulnerabilities of the dependencies"
-	@echo "make bench    speed beside ns-2, ns-3, iperf3, tcptrace and tshark, as far as they are installed"
+	@echo "make bench    speed beside ns-2, ns-3, htsim, iperf3, tcptrace and tshark, as far as they are installed"
 	@echo "make bench-all   the same with more figures, and the models, algorithms and readers of captures"
 	@echo "make goldens  accept the windows of the algorithms as they are now"
 	@echo "make docs     the documentation as a web site, in site/"
@@ -197,6 +197,7 @@ bench: $(BUILT)
 # The same with all that is measured, and what stands beside no other program.
 bench-all: $(BUILT)
 	$(BIN)/python benches/run.py
+	$(BIN)/python benches/networks.py
 	$(BIN)/python benches/linux.py
 	$(BIN)/python benches/xfer.py
 	$(BIN)/python benches/analyze.py

@@ -3,8 +3,9 @@
     .venv/bin/python benches/table.py [--quick]
 
 Each row is from a benchmark of its own in this directory, which tells more: `run.py` (ns-2, ns-3,
-number of flows), `analyze.py` (tcptrace, tshark), `xfer.py` (iperf3), `linux.py` (the Linux
-backend) and `sweep.py` (1 and 2 cores). Programs that are not installed are left out.
+number of flows), `networks.py` (htsim), `analyze.py` (tcptrace, tshark), `xfer.py` (iperf3),
+`linux.py` (the Linux backend) and `sweep.py` (1 and 2 cores). Programs that are not installed are
+left out.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     rows = [
         *simulator(asked("run.py", ["--quick", "--rounds", "1"] if quick else [])),
+        *networks(asked("networks.py", ["--quick", "--rounds", "1"] if quick else [])),
         *captures(asked("analyze.py", ["--rounds", "2"] if quick else [])),
         *transfers(asked("xfer.py", ["--quick", "--rounds", "1"] if quick else [])),
         *kernel(asked("linux.py", ["--rounds", "1"] if quick else [])),
@@ -74,6 +76,20 @@ def simulator(found: dict[str, Any] | None) -> list[Row]:
     short = found["short_flows"]["fairway_ns_per_packet"]["median"]
     flows = found["short_flows"]["flows"]
     rows.append((f"{flows} short flows, ns a packet", f"{short:.0f}", "", "", ""))
+    return rows
+
+
+def networks(found: list[dict[str, Any]] | None) -> list[Row]:
+    """Transmissions of packets over links for each second of processor time, in fat trees."""
+    rows: list[Row] = []
+    for row in found or []:
+        what = f"fat tree of {row['hosts']} hosts, million transmissions/s"
+        own = f"{row['fairway_per_cpu_s']['median'] / 1e6:.2f}"
+        beside = ("", "", "")
+        if "htsim" in row:
+            there = f"{row['htsim_per_cpu_s']['median'] / 1e6:.2f}"
+            beside = ("htsim, Swift", there, ranged(row["ratio_to_htsim"], 2))
+        rows.append((what, own, *beside))
     return rows
 
 
