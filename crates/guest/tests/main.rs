@@ -1,0 +1,4 @@
+//! The agent's records and its supervisor.
+
+mod records;
+mod supervise;

@@ -1,0 +1,21 @@
+//! What the simulator does with an experiment.
+
+mod algorithms;
+mod arrivals;
+mod behaviour;
+mod both_ways;
+mod captures;
+mod common;
+mod datagrams;
+mod determinism;
+mod foreign;
+mod keys;
+mod links;
+mod lookahead;
+mod parallel;
+mod queues;
+mod scenarios;
+mod theory;
+mod topologies;
+mod wlan;
+mod workloads;
