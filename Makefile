@@ -60,7 +60,7 @@ test-rust: $(TOOLS)
 	$(IN_TRANSFER) cargo test --workspace --locked
 
 test-python: $(BUILT)
-	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n logical --dist worksteal
 
 # CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
 crashes: $(TOOLS)

@@ -120,7 +120,7 @@ def main(since: str) -> None:
         if crate != BINDING:
             run("cargo", "test", "--quiet", "--locked", cwd=crate)
     if tests := python_tests(changed):
-        run(BIN / "python", "-m", "pytest", "-q", "-n", "logical", "--dist", "loadfile", *tests)
+        run(BIN / "python", "-m", "pytest", "-q", "-n", "logical", "--dist", "worksteal", *tests)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,13 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, lambda *_: None)
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice the processors: tests wait for programs, timers and disks for half of their time."""
+    return 2 * (os.cpu_count() or 1)
+
+
 SMALL = """\
 title    = "One small flow"
 duration = "3 s"

@@ -136,7 +136,7 @@ CASES = pytest.mark.parametrize(
 
 @CASES
 def test_a_stock_client_and_our_server(protocol: str, ways: str, streams: int) -> None:
-    seconds = "2" if streams == 1 else "1"
+    seconds = "2" if ways == "both" and streams == 1 else "1"
     rate = UDP_RATE["iperf3"] if protocol == "udp" else []
     with collector("--once", "--iperf3-json") as (address, server):
         port = address.rpartition(":")[2]
@@ -151,7 +151,7 @@ def test_a_stock_client_and_our_server(protocol: str, ways: str, streams: int) -
 
 @CASES
 def test_our_client_and_a_stock_server(protocol: str, ways: str, streams: int) -> None:
-    seconds = "2 s" if streams == 1 else "1 s"
+    seconds = "2 s" if ways == "both" and streams == 1 else "1 s"
     rate = UDP_RATE["fairway"] if protocol == "udp" else []
     with stock_server() as (address, server):
         done = run(fairway("generate", address, "--iperf3", "--iperf3-json", "--duration", seconds,
