@@ -38,6 +38,8 @@ _NAMED = 3
 #: Values of a path that an experiment does not have.
 _NOTHING: dict[str, None] = {"nothing": None}
 _MAX_JSON_BYTES = 64 << 20
+#: What is written at a time of a file of many pieces.
+_BUFFER_BYTES = 1 << 20
 
 
 def content_hash(
@@ -318,7 +320,7 @@ def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = T
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-            with os.fdopen(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "wb", buffering=_BUFFER_BYTES) as file:
                 for piece in pieces:
                     file.write(piece.encode() if isinstance(piece, str) else piece)
                 if flush:

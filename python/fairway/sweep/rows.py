@@ -54,7 +54,7 @@ class Rows:
         self._scratch = Scratch(self._points)
         self._lock = threading.Lock()
         with writing(self._points):
-            self._journal: BinaryIO = (self._scratch.path / JOURNAL).open("ab")
+            self._journal: BinaryIO = (self._scratch.path / JOURNAL).open("ab", 1 << 20)
         self._rows = read_rows(self._points)
         self._has_directories = any(
             path.is_dir() for path in self._points.iterdir() if not path.name.startswith(".")
