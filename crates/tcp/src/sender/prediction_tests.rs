@@ -105,7 +105,7 @@ fn run(stack: &Arc<Stack>, name: &str, path: Path, predicts: bool) -> Vec<String
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
     #[test]
     fn the_same_segments_with_and_without_prediction(
         preset in 0..PRESETS.len(),
