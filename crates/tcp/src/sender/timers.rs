@@ -17,6 +17,9 @@ impl Sender {
     pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
         if self.board.is_empty() {
             self.timer.stop();
+            if self.is_finished() {
+                self.board.free_memory();
+            }
         } else if let Some(wait) = wait {
             self.wait_for_reordering(wait, now);
         } else if self.moves_timer(summary, now) {
