@@ -208,7 +208,7 @@ bench-all: $(BUILT)
 
 # Accept the windows that the algorithms have now; `git diff` shows what changed.
 goldens:
-	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test goldens
+	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test all goldens
 
 docs: $(BUILT)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict

@@ -53,6 +53,17 @@ def test_every_part_of_the_package_has_one_row():
     assert [p for p in patterns if not fnmatch.filter(parts, p)] == []
 
 
+def test_every_file_of_tests_is_in_a_binary_of_its_crate():
+    """Of a crate with `tests/main.rs` Cargo looks for no other."""
+    for main in ROOT.glob("crates/*/tests/main.rs"):
+        manifest = main.parents[1] / "Cargo.toml"
+        found = set(re.findall(r"^mod (\w+);", main.read_text(), re.M)) | {"main"}
+        found |= {one["name"] for one in parse_toml(manifest.read_text(), str(manifest))["test"]}
+        rust = {path.stem for path in main.parent.glob("*.rs")}
+        rust |= {path.parent.name for path in main.parent.glob("*/mod.rs")}
+        assert rust <= found, f"{main}: mod {', '.join(rust - found)} is missing"
+
+
 def test_no_file_of_code_is_longer_than_800_lines():
     places = (
         "crates",

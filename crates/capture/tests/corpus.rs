@@ -10,7 +10,7 @@ use fairway_capture::read::{Capture, Counts};
 use fairway_capture::{Packet, Transport};
 
 #[path = "../../../fuzz/corpus.rs"]
-mod corpus;
+mod fuzzed;
 
 /// Of each file.
 const MUTATIONS: u64 = 12;
@@ -113,7 +113,7 @@ fn each(files: Vec<Vec<u8>>, mut run: impl FnMut(Vec<u8>)) {
 
 #[test]
 fn any_bytes() {
-    each(corpus::files("capture"), read_plain);
+    each(fuzzed::files("capture"), read_plain);
 }
 
 #[test]
@@ -124,19 +124,19 @@ fn captures_of_every_format() {
 #[test]
 fn text() {
     let head = b"00:00:00.000000 IP 10.0.0.1.1 > 10.0.0.2.2: Flags [S], seq 9, length 0\n";
-    each(corpus::files("text"), |bytes| read_plain([&head[..], &bytes].concat()));
+    each(fuzzed::files("text"), |bytes| read_plain([&head[..], &bytes].concat()));
 }
 
 #[test]
 fn packed_bytes() {
-    each(corpus::files("gzip"), |bytes| read_plain([&[0x1f, 0x8b][..], &bytes].concat()));
+    each(fuzzed::files("gzip"), |bytes| read_plain([&[0x1f, 0x8b][..], &bytes].concat()));
 }
 
 /// As the fuzzer's target takes them: a byte for the link type, and two for the length on the wire.
 #[test]
 fn frames() {
     let link_types = [1, 0, 108, 101, 228, 229, 9, 204, 104, 51, 113, 276];
-    each(corpus::files("packet"), |bytes| {
+    each(fuzzed::files("packet"), |bytes| {
         let [link, more_high, more_low, frame @ ..] = bytes.as_slice() else { return };
         let link_type = link_types[usize::from(*link) % link_types.len()];
         let more_bytes = u32::from(u16::from_be_bytes([*more_high, *more_low]));

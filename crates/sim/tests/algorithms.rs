@@ -1,8 +1,6 @@
 //! What algorithms ask of their stack, in a network: marks, rate samples, pacing, random numbers.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::Run;
 
 /// One flow over 100 Mbit/s and a round trip of 20 ms: 167 packets of 1500 bytes. Measured from 5 s on.

@@ -1,9 +1,7 @@
 //! What each kind of algorithm is known for, in measured runs. Expected values come from the
 //! algorithm's source; each tolerance says where it is from.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::Run;
 
 // The path is 10 Mbit/s and 100 ms without a queue; a full packet takes 1.2 ms, and 84 packets fill

@@ -1,12 +1,10 @@
 //! Captures of runs: the same bytes each time, and no run is different for being captured.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{experiment, run_text};
+use crate::common::{experiment, run_text};
 use fairway_sim::{Control, Run, check_captures, run_captured};
 
 /// Everything that can happen to a packet: queues that know at once and ports that do not, drops at

@@ -1,8 +1,6 @@
 //! Datagram flows: what leaves and what arrives, against arithmetic.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_schema::{DatagramSummary, FlowSummary};
 use fairway_sim::Run;
 

@@ -1,8 +1,6 @@
 //! The same experiment and seed give the same numbers, bit for bit, and random streams are apart.
 
-mod common;
-
-use common::{experiment, run_text};
+use crate::common::{experiment, run_text};
 use fairway_sim::{Control, Run, run};
 
 /// Every source of randomness: initial sequence numbers, loss on both links and both ways, RED,

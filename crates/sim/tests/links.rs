@@ -1,10 +1,8 @@
 //! What links do to packets, and how they change: through the experiment format, against arithmetic.
 
-mod common;
-
 use std::path::Path;
 
-use common::run_text;
+use crate::common::run_text;
 use fairway_schema::{DatagramSummary, FlowSummary};
 use fairway_sim::{Control, Run, run};
 use fairway_spec::{from_document, plan};

@@ -1,8 +1,6 @@
 //! Packets that arrive ahead of others, because nothing can come between, change nothing.
 
-mod common;
-
-use common::{experiment, run_text};
+use crate::common::{experiment, run_text};
 use fairway_sim::{Control, Run, run};
 use fairway_spec::{Experiment, plan};
 use proptest::prelude::*;

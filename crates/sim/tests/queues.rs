@@ -1,10 +1,8 @@
 //! What queue disciplines are for, in measured runs. Tolerances say where they are from.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::{Control, Run};
 use fairway_spec::{from_document, plan};
 

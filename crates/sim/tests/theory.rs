@@ -3,9 +3,7 @@
 //! Expected values are worked out in comments from the law alone. The window of a Reno flow is
 //! counted in segments here, and a segment with its headers is 1000 bytes on the wire.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::Run;
 
 /// An experiment of one Reno flow with an acknowledgement for every segment, so that the window

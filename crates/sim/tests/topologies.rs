@@ -1,8 +1,6 @@
 //! Networks of several links: who goes where, and what that gives.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::Run;
 
 fn goodput_mbps(run: &Run) -> Vec<f64> {

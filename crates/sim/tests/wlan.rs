@@ -6,9 +6,7 @@
 //! Bianchi's mean for so many contenders. Their numbers are those of segments of 1460 bytes, 1500 with
 //! headers, and acknowledgements of 40.
 
-mod common;
-
-use common::run_text;
+use crate::common::run_text;
 use fairway_sim::{Control, Run, run};
 use fairway_spec::{from_document, plan};
 

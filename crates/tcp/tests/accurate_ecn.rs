@@ -1,14 +1,12 @@
 //! Accurate ECN (RFC 9768): what the ends agree on, how they count marks, and what the sender does.
 //! Counts begin with 5, which the diagrams leave out.
 
-mod script;
-
+use crate::script::witness::{Asks, Notes};
+use crate::script::{Script, rfc};
 use fairway_cc::{EcnFeedback, Needs, Signal};
 use fairway_net::{Ecn, Packet};
 use fairway_tcp::{DelayedAck, EcnMode, Flags, Segment, Stack};
 use fairway_units::{Duration, Time};
-use script::witness::{Asks, Notes};
-use script::{Script, rfc};
 
 fn accurate(window: u32) -> Stack {
     rfc(window).with(|s| s.options.ecn = EcnMode::Accurate)

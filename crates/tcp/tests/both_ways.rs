@@ -1,10 +1,8 @@
 //! Data both ways: acknowledgements ride on them. Segments of 1000 bytes, 50 ms each way.
 
-mod script;
-
+use crate::script::{Script, preset, rfc};
 use fairway_tcp::DelayedAck;
 use fairway_units::Duration;
-use script::{Script, preset, rfc};
 
 #[test]
 fn data_carry_the_acknowledgement_that_was_delayed() {

@@ -1,11 +1,9 @@
 //! How a connection begins and ends: the handshake with its options (RFC 9293, 7323, 2018, 6298),
 //! the orderly close, and sequence numbers that wrap.
 
-mod script;
-
+use crate::script::{Script, preset, rfc};
 use fairway_tcp::{Config, EcnMode, Endpoint, Flags, Role, Segment, Stack, State};
 use fairway_units::Time;
-use script::{Script, preset, rfc};
 
 fn with_options() -> Stack {
     rfc(10).with(|s| {

@@ -4,10 +4,8 @@
 //! `full_tcp_recordings` were recorded with ns-2.35 (two `Agent/TCP/FullTcp`, segsize_ 1000, window_
 //! 100, an `ErrorModel/List`).
 
-mod script;
-
+use crate::script::{Script, preset};
 use fairway_tcp::Stack;
-use script::{Script, preset};
 
 fn full_tcp() -> Stack {
     preset("full-tcp").with(|s| s.window.initial_ssthresh = Some(100))

@@ -4,12 +4,10 @@
 //! Traces are of the packets at the sink's device. What it got is given to an endpoint, which has to send the
 //! same at the same time, with the same blocks, echoes and windows.
 
-mod kernel;
-
+use crate::kernel::{ISN, Line, blocks, parse, segment};
 use fairway_cc::{Selection, create};
 use fairway_tcp::{Config, EcnMode, Endpoint, Flags, PRESETS, Role, SackBlock, SeqNr, Stack};
 use fairway_units::Time;
-use kernel::{ISN, Line, blocks, parse, segment};
 
 /// It takes the kernel's application some microseconds to read.
 const PROCESSES_NANOS: u64 = 12_000;

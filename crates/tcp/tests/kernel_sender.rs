@@ -2,12 +2,10 @@
 //! in virtual time. What it got is given to an endpoint, which has to send the same data at the same time,
 //! with the same ends of bursts (PSH).
 
-mod kernel;
-
+use crate::kernel::{ISN, Line, parse, segment};
 use fairway_cc::{Selection, create};
 use fairway_tcp::{Config, Endpoint, Flags, PRESETS, Role, SeqNr};
 use fairway_units::Time;
-use kernel::{ISN, Line, parse, segment};
 
 /// Times of a kernel that runs as a program are multiples of 256 ns (`arch/um/kernel/time.c`,
 /// TIMER_MULTIPLIER), and of its clock two readings are taken.

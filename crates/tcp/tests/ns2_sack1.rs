@@ -4,10 +4,8 @@
 //! `benches/ns2/sack1-drops.tcl`, whose arguments are their first line. Reno, `max_ssthresh_` 100, no
 //! `overhead_`.
 
-mod script;
-
+use crate::script::{Script, preset};
 use fairway_tcp::Stack;
-use script::{Script, preset};
 
 /// A packet that was sent: when in ms, its number in the stream from 1, and whether it was lost.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -5,11 +5,9 @@
 //! acknowledgement lets two more go; so at 200 ms the acknowledgements of segments 0 and 1 send
 //! 10 to 13 and make the window 12, and then the duplicates come.
 
-mod script;
-
+use crate::script::witness::Asks;
+use crate::script::{Script, preset, rfc};
 use fairway_tcp::Stack;
-use script::witness::Asks;
-use script::{Script, preset, rfc};
 
 fn twenty_segments(stack: &Stack, lost: &[&str]) -> Script {
     let mut t = Script::new(stack);

@@ -1,11 +1,9 @@
 //! Switches that older stacks need, one at a time, worked out by hand. Segments of 1000 bytes, 50 ms
 //! each way.
 
-mod script;
-
+use crate::script::{Script, preset, rfc};
 use fairway_tcp::{DelayedAck, Nagle, Recovery, Stack};
 use fairway_units::Duration;
-use script::{Script, preset, rfc};
 
 fn counted(ms: u64) -> Stack {
     let timeout = Duration::from_millis(ms);

@@ -5,11 +5,9 @@
 //! recovery half of that (`tcp_reno_min_cwnd`). Threshold 1 at the start, so that the window only
 //! grows by congestion avoidance; no limit on bursts, so that what limits is recovery.
 
-mod script;
-
+use crate::script::{Script, preset, witness::Asks};
 use fairway_cc::Needs;
 use fairway_tcp::Stack;
-use script::{Script, preset, witness::Asks};
 
 fn tcp_linux(window: u32) -> Stack {
     preset("ns2-tcp-linux").with(|s| {

@@ -1,11 +1,9 @@
 //! What may leave when nothing is lost: initial window and slow start, delayed acknowledgements,
 //! limits by the receiver, the buffers and the application, idle periods, and ECN.
 
-mod script;
-
+use crate::script::{Script, preset, rfc};
 use fairway_tcp::{DelayedAck, EcnMode, PRESETS, Stack};
 use fairway_units::Duration;
-use script::{Script, preset, rfc};
 
 /// Segments that leave the source in each of the first `rounds` round trips.
 fn segments_by_round(stack: &Stack, rounds: u64) -> Vec<u64> {

@@ -5,7 +5,7 @@ use fairway_analysis::report::State;
 use fairway_capture::Options;
 use fairway_capture::packet::flags::{ACK, CWR, ECE, FIN, RST, SYN};
 
-use crate::wire::{SERVER, Segment, Wire, ack, data};
+use super::wire::{SERVER, Segment, Wire, ack, data};
 
 fn syn(seq: u32) -> Segment {
     let options = Options {

@@ -2,7 +2,7 @@
 
 use fairway_capture::packet::flags::{ACK, FIN, SYN};
 
-use crate::wire::{SERVER, Segment, Wire, ack, data, sack};
+use super::wire::{SERVER, Segment, Wire, ack, data, sack};
 
 /// The first byte of data is 1, at 0 ms.
 fn opened() -> Wire {

@@ -5,7 +5,7 @@ use fairway_capture::Options;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::wire::{Segment, Wire};
+use super::wire::{Segment, Wire};
 
 /// Numbers that meet: a few places in the space, its end among them, and anything.
 fn number() -> impl Strategy<Value = u32> {
@@ -96,9 +96,9 @@ proptest! {
         let mut wire = Wire::new();
         let mut seq = first;
         for bytes in &lengths {
-            wire.client(crate::wire::data(seq, *bytes));
+            wire.client(super::wire::data(seq, *bytes));
             seq = seq.wrapping_add(*bytes);
-            wire.server(crate::wire::ack(seq));
+            wire.server(super::wire::ack(seq));
         }
         let total: u32 = lengths.iter().sum();
         let sent = wire.sent();

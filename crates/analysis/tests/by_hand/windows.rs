@@ -1,6 +1,6 @@
 //! Closed windows, probes and keep-alives.
 
-use crate::wire::{SERVER, Segment, Wire, ack, data};
+use super::wire::{SERVER, Segment, Wire, ack, data};
 
 fn closed(acked: u32) -> Segment {
     Segment { window: 0, ..ack(acked) }

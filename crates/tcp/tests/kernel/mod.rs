@@ -4,7 +4,6 @@
 //! kernel's clock, `>` from the source and `<` from the sink, TCP flags (`c` and `e` after them for IP's CE
 //! and ECT), offset, bytes of data, acknowledged offset, window field, timestamp value and echo, and the
 //! SACK blocks.
-#![allow(dead_code)]
 
 use fairway_tcp::{Flags, SackBlock, Segment, SeqNr};
 

@@ -15,7 +15,6 @@
 //!
 //! Segments that leave together and continue each other share a line. The path takes 50 ms each
 //! way, has no rate and keeps order. The tests of a file use what they need of this.
-#![allow(dead_code)]
 
 pub mod witness;
 

@@ -25,7 +25,7 @@ pub struct Asks {
 pub enum Told {
     Ack(Ack, Flow),
     Congestion(Signal, Flow),
-    Recovered(Flow),
+    Recovered,
     Rto(bool, Flow),
     Start(Duration, Flow),
 }
@@ -123,7 +123,7 @@ impl CongestionControl for Witness {
     }
 
     fn on_recovered(&mut self, cwnd: u64, flow: &Flow) {
-        self.notes.note(Told::Recovered(*flow));
+        self.notes.note(Told::Recovered);
         self.inner.on_recovered(cwnd, flow);
     }
 
