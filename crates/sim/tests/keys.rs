@@ -29,7 +29,11 @@ fn the_example_of_every_key_runs() {
             continue;
         };
         count += 1;
-        let experiment = from_document(&document).unwrap_or_else(|e| panic!("{path}: {e}"));
+        // Thousands of runs: a tenth of their time, where no value of the key is later.
+        let mut short = document.clone();
+        short["duration"] = "10 s".into();
+        let experiment = from_document(&short).or_else(|_| from_document(&document));
+        let experiment = experiment.unwrap_or_else(|e| panic!("{path}: {e}"));
         run(&experiment, &Control::default()).unwrap_or_else(|error| panic!("{path}: {error}"));
     }
     assert!(count > 80, "{count} keys");
