@@ -143,10 +143,15 @@ def _estimated(
     if layout.y is not None:
         columns.append(read(layout.y, "y"))
     if layout.groups:
-        parts = [
-            [f"{text.label(value)} {axis.unit}".strip() for value in read(axis, "")]
+        # An axis has few values, and a table many rows.
+        words = {
+            axis.path: {
+                value: f"{text.label(own)} {axis.unit}".strip()
+                for value, own in shown[axis.path].items()
+            }
             for axis in layout.groups
-        ]
+        }
+        parts = [map(words[axis.path].__getitem__, table[axis.column]) for axis in layout.groups]
         labels = [", ".join(row) for row in zip(*parts, strict=True)]
         columns.append(pl.Series(_GROUP, labels, dtype=pl.String))
     frame = pl.DataFrame(columns).with_columns(table[metric])
