@@ -16,6 +16,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 RUST_SOURCES := $(shell find crates transfer -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
+# There if that build is the one of wheels.
+FULL := $(VENV)/.fairway-full
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
 
@@ -191,11 +193,11 @@ $(DENY):
 	CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
 		cargo install cargo-deny --quiet --locked --version 0.20.2 --no-default-features --root $(VENV)
 
-bench: $(BUILT)
+bench: $(FULL)
 	$(BIN)/python benches/table.py
 
 # The same with all that is measured, and what stands beside no other program.
-bench-all: $(BUILT)
+bench-all: $(FULL)
 	$(BIN)/python benches/run.py
 	$(BIN)/python benches/networks.py
 	$(BIN)/python benches/linux.py
@@ -233,13 +235,26 @@ $(TOOLS): requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
+# Compiles with a profile of Cargo.toml. Bytecode is compiled too: some environments have Python write none.
+# The stamp is as old as the beginning, so that what changed meanwhile is built next time; the packages
+# that it needs are there already, so pip has nothing to say but that.
+define compile
+	@rm -f $(FULL)
+	@touch $(BUILT).begun
+	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet
+	@cargo build --profile $(1) --locked --quiet --package fairway-guest
+	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(1)/fairway-guest" $(AGENT)
+	@$(BIN)/python -m compileall -q python/fairway
+	@mv $(BUILT).begun $(BUILT)
+endef
+
 # Python sources are used in place, so only Rust sources and the package's metadata count.
-$(BUILT): $(TOOLS) $(RUST_SOURCES) pyproject.toml
-	@echo "Building fairway (release build, about four minutes on two idle cores the first time)"
-	@touch $@.begun
-	@# The packages that it needs are there already, so pip has nothing to say but that.
-	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
-	@cargo build --release --locked --quiet --package fairway-guest
-	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
-	@# The stamp is as old as the beginning, so that what changed meanwhile is built next time.
-	@mv $@.begun $@
+SOURCES := $(TOOLS) $(RUST_SOURCES) pyproject.toml
+$(BUILT): $(SOURCES)
+	@echo "Building fairway (about two minutes on two idle cores the first time)"
+	$(call compile,quick)
+
+$(FULL): $(SOURCES)
+	@echo "Building fairway as for wheels (about three minutes on two idle cores the first time)"
+	$(call compile,release)
+	@touch -r $(BUILT) $@

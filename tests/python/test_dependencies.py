@@ -1,6 +1,8 @@
 """The page of dependencies names what is asked for, and nothing is asked for that is not used."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dependencies.md"
 #: Programs, and what another package loads: pandas `pyarrow`, and pytest `pytest-xdist`.
 NOT_IMPORTED = {"maturin", "mypy", "pip-audit", "pyarrow", "pytest-xdist", "ruff"}
+#: Crates that are named for their features: `test_the_agent_shares_…` says what for.
+NAMED_FOR_FEATURES = {"indexmap", "once_cell"}
 #: Names of modules that are not those of their packages.
 MODULES = {"mkdocs-material": "mkdocs", "vl-convert-python": "vl_convert"}
 
@@ -75,10 +79,23 @@ def test_every_crate_that_a_manifest_names_is_used_and_named_once():
             if "fuzz/corpus.rs" in code:  # included from there
                 code += (ROOT / "fuzz" / "corpus.rs").read_text()
             words = set(re.findall(r"\w+", code))
-            assert {name for name in names if name.replace("-", "_") not in words} == set(), place
+            unused = {name for name in names if name.replace("-", "_") not in words}
+            assert unused <= NAMED_FOR_FEATURES, place
     for workspace in ("Cargo.toml", "transfer/Cargo.toml"):
         for name in read(ROOT / workspace)["workspace"]["dependencies"]:
             assert name in named, f"{workspace}: no crate uses {name}"
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not here")
+def test_the_agent_shares_what_is_compiled_with_the_module():
+    def features(package):
+        tree = ["cargo", "tree", "--locked", "--offline", "--edges", "normal,build", "--prefix"]
+        command = [*tree, "none", "--format", "{p} {f}", "--no-dedupe", "--package", package]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines())
+
+    # A crate with other features is compiled again, with all that use it.
+    assert features("fairway-guest") <= features("fairway-py")
 
 
 def locked(path):
@@ -96,6 +113,7 @@ def test_both_workspaces_declare_alike_what_both_have():
     # The crates that simulate are none of the transfer tools'.
     for name in packages.keys() - theirs["profile"]["dev"]["package"].keys():
         assert name.startswith("fairway-") and packages.pop(name), name
+    del ours["profile"]["quick"]  # of `make build`, which compiles no other program of `transfer`
     assert ours["profile"] == theirs["profile"]
     assert ours["workspace"]["lints"] == theirs["workspace"]["lints"]
     assert ours["workspace"]["package"] == theirs["workspace"]["package"]
