@@ -82,7 +82,9 @@ def scenarios(number: int) -> bool:
         "FAIRWAY_FIRST_SCENARIO": str(1_000_000 + number * SCENARIOS),
     }
     command = ["cargo", "test", "--quiet", "--locked", "--package", "fairway-sim"]
-    return _tried(f"{SCENARIOS} experiments", [*command, "--test", "scenarios"], environment)
+    return _tried(
+        f"{SCENARIOS} experiments", [*command, "--test", "all", "scenarios::"], environment
+    )
 
 
 def walks(number: int) -> bool:
