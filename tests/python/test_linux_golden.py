@@ -94,7 +94,7 @@ def test_a_new_recording_is_the_old_one(tmp_path: Path) -> None:
     kernel = cache.find()
     if kernel is None or not kernel.virtual_time:
         pytest.skip("no kernel with virtual time: run `fairway linux build`")
-    recorded = golden.record(tmp_path / "again", backend("linux"), names=["cubic"])
+    recorded = golden.record(tmp_path / "again", backend("linux"), names=["cubic", "reno"])
     if recorded["kernel"].split(".")[:2] != ["6", "1"]:
         pytest.skip(f"the traces are of Linux 6.1, and the kernel here is {recorded['kernel']}")
     key = ["scenario", "congestion_control"]

@@ -150,10 +150,11 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[St
             stack.enter_context(dask.config.set(lost))
             where = stack.enter_context(
                 # Without an address its web server would be at a port of all networks, and the
-                # second sweep on this machine find it taken.
+                # second sweep on this machine find it taken. A worker that is interrupted at work
+                # logs a heartbeat without a scheduler as an error.
                 LocalCluster(
                     n_workers=threads, threads_per_worker=1, processes=True,
-                    dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs="ERROR",
+                    dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs="CRITICAL",
                 )
             )  # fmt: skip
         try:
