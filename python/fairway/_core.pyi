@@ -162,7 +162,7 @@ _Document: TypeAlias = Experiment | Planned | Mapping[str, Any] | str
 class Planned:
     """An experiment as it was planned, whose document becomes Python's when it is read."""
 
-    def __init__(self, document: _Document) -> None: ...
+    def __new__(cls, document: _Document) -> Planned: ...
     @property
     def document(self) -> dict[str, Any]:
         """The same in the keys of an experiment file."""
@@ -177,7 +177,7 @@ class Planned:
 class Pool:
     """Threads that simulate experiments one after the other."""
 
-    def __init__(self, experiments: Sequence[_Document], threads: int) -> None: ...
+    def __new__(cls, experiments: Sequence[_Document], threads: int) -> Pool: ...
     def finished(self, timeout_s: float) -> list[tuple[int, bytes | Exception]]:
         """What has finished since it was last asked: the place of each run, and its summary.
 
@@ -193,7 +193,7 @@ class Pool:
 class Summaries:
     """Columns of many summaries, each of which is JSON."""
 
-    def __init__(self, summaries: Sequence[bytes]) -> None: ...
+    def __new__(cls, summaries: Sequence[bytes]) -> Summaries: ...
     @property
     def seeds(self) -> NDArray[Any]:
         """The seed of each."""
