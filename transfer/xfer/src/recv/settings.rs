@@ -1,6 +1,7 @@
 //! Options of a receiver.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::stat::{Mode, umask as umask_of};
@@ -89,7 +90,9 @@ pub struct Settings {
 
 /// The `umask` of this process.
 fn umask() -> u32 {
-    // It can only be read by setting it.
+    static READING: Mutex<()> = Mutex::new(());
+    // It can only be read by setting it, and two at once would read what the other has set.
+    let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
     let mask = umask_of(Mode::from_bits_truncate(0o077));
     umask_of(mask);
     mask.bits()

@@ -108,6 +108,11 @@ impl Session {
         self.state().ended.is_some()
     }
 
+    /// Whether the receiver has said that everything has arrived.
+    pub fn is_confirmed(&self) -> bool {
+        matches!(self.state().ended, Some(End::Confirmed))
+    }
+
     pub fn wait_for_end(&self) -> End {
         let mut state = self.state();
         loop {

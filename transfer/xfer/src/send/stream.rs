@@ -75,9 +75,11 @@ fn live(session: &Session, lane: u32, connection: u32, target: &Target) -> Resul
     let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
     session.connected(lane, connection, socket);
     let carried = carry(session, lane, connection, &mut channel, target.idle, &written);
-    match carried {
-        Ok(true) => watched.has_delivered_all(),
-        _ => drop(watched),
+    // The receiver may confirm everything before this connection is told to end.
+    if matches!(carried, Ok(true)) || session.is_confirmed() {
+        watched.has_delivered_all();
+    } else {
+        drop(watched);
     }
     let ended = match carried {
         Ok(true) => leave(&mut channel),
