@@ -52,9 +52,9 @@ impl Matrix {
         }
     }
 
-    /// Its pairs in this network. The permutation is one cycle through all hosts in random order: no
-    /// host sends to itself (Sattolo, "An Algorithm to Generate a Random Cyclic Permutation",
-    /// Information Processing Letters 22, 1986).
+    /// Its pairs in this network. The hosts are shuffled (Durstenfeld, "Algorithm 235: Random
+    /// permutation", Communications of the ACM 7(7), 1964). In a permutation each sends to the next, in
+    /// one cycle, so that none sends to itself.
     pub(super) fn pairs(
         self,
         shape: &Shape,
