@@ -231,7 +231,23 @@ pub enum Signal {
     Delay,
 }
 
-/// A congestion-control algorithm. All windows are in bytes.
+/// What an algorithm answers between two events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// See [`CongestionControl::cwnd`].
+    pub cwnd: u64,
+    /// See [`CongestionControl::ssthresh`].
+    pub ssthresh: u64,
+    /// See [`CongestionControl::pacing_rate`].
+    pub pacing_rate: Option<Rate>,
+    /// See [`CongestionControl::wants_reduction`].
+    pub wants_reduction: bool,
+    /// See [`CongestionControl::min_rto`].
+    pub min_rto: Option<Duration>,
+}
+
+/// A congestion-control algorithm. All windows are in bytes. Answers may change only at events, so a
+/// stack asks for them once after each ([`CongestionControl::answer`]).
 pub trait CongestionControl: Send {
     /// Congestion window in bytes.
     fn cwnd(&self) -> u64;
@@ -244,13 +260,13 @@ pub trait CongestionControl: Send {
         Needs::default()
     }
 
-    /// Pacing rate of payload, without headers; none for no pacing. Called for each segment sent.
+    /// Pacing rate of payload, without headers; none for no pacing.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Whether the algorithm wants to reduce the window now. Called after every
-    /// [`CongestionControl::on_ack`] outside a congestion episode; if true,
+    /// Whether the algorithm wants to reduce the window now. If true after an
+    /// [`CongestionControl::on_ack`] outside a congestion episode,
     /// [`CongestionControl::on_congestion`] follows with [`Signal::Delay`] and an episode begins.
     fn wants_reduction(&self) -> bool {
         false
@@ -274,10 +290,26 @@ pub trait CongestionControl: Send {
         false
     }
 
-    /// Lower bound of the retransmission timeout; none for the stack's. Called at the start and
-    /// whenever the timer starts.
+    /// Lower bound of the retransmission timeout; none for the stack's.
     fn min_rto(&self) -> Option<Duration> {
         None
+    }
+
+    /// Write all that holds now.
+    fn answer(&self, answers: &mut Answers) {
+        *answers = Answers {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            pacing_rate: self.pacing_rate(),
+            wants_reduction: self.wants_reduction(),
+            min_rto: self.min_rto(),
+        };
+    }
+
+    /// [`CongestionControl::on_ack`] and [`CongestionControl::answer`] in one call.
+    fn take_ack(&mut self, ack: &Ack, flow: &Flow, answers: &mut Answers) {
+        self.on_ack(ack, flow);
+        self.answer(answers);
     }
 
     /// Size of a self-tuning send buffer in windows (Linux `sndbuf_expand`).

@@ -6,6 +6,7 @@
 mod ack_compression;
 mod ack_policy;
 mod burst;
+mod controller;
 mod delivery_rate;
 mod duplicate_report;
 mod ecn;

@@ -22,6 +22,7 @@ use fairway_cc::{Ack, CongestionControl, Flow, Phase, Timestamps};
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
+use crate::controller::Controller;
 use crate::ecn::ace;
 use crate::pacing::Pacer;
 use crate::preset::Rto;
@@ -146,7 +147,7 @@ struct Pass {
 pub struct Sender {
     stack: Arc<Stack>,
     sack: bool,
-    cc: Box<dyn CongestionControl>,
+    cc: Controller,
     /// The stack's own way to recover from losses.
     policy: Policy,
     /// Loss detection.
@@ -250,7 +251,7 @@ impl Sender {
             board,
             rtt: RttEstimator::new(Rto { rto_min: min_rto, ..stack.rto }),
             restarts_after_loss: cc.restarts_after_loss(),
-            cc,
+            cc: Controller::new(cc),
             segment_bytes: u64::from(stack.options.mss),
             send_buffer: stack.buffers.send_buffer,
             sack: stack.options.sack,
