@@ -159,6 +159,17 @@ impl Ecn {
         if self.counts() { ace::flags(self.arrived_as) } else { self.flags() }
     }
 
+    /// Whether arriving data with these flags changes nothing ([`Self::receive`]).
+    #[inline(always)]
+    pub fn ignores(&self, flags: Flags) -> bool {
+        let says_nothing = flags.among(Flags::CE.with(Flags::CWR)) == Flags::default();
+        match self.mode {
+            EcnMode::Off => true,
+            EcnMode::Classic => !self.each_mark && says_nothing,
+            EcnMode::Accurate => false,
+        }
+    }
+
     /// Process arriving data.
     pub fn receive(&mut self, flags: Flags) -> EchoChange {
         let marked = flags.has(Flags::CE);

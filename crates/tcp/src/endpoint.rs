@@ -6,6 +6,8 @@
 //! [`Endpoint::poll_timeout`] for the next deadline. The application reads everything at once unless
 //! [`Endpoint::keep_unread`] is called.
 
+mod predicted;
+
 use std::sync::Arc;
 
 use fairway_cc::{CongestionControl, Phase, Timestamps};
@@ -261,6 +263,13 @@ impl Endpoint {
 
     /// A segment arrived.
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
+        if !self.takes_data(segment, now) && !self.takes_ack(segment, now) {
+            self.handle_any(segment, now);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_any(&mut self, segment: &Segment, now: Time) {
         if self.sends && self.sender.is_gone(now) {
             return;
         }
@@ -319,6 +328,11 @@ impl Endpoint {
 
     /// [`Self::poll_transmit`] in place: copying a segment takes longer than building it.
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
+        self.transmit_usual(segment, now).unwrap_or_else(|| self.transmit_any(segment, now))
+    }
+
+    #[inline(never)]
+    fn transmit_any(&mut self, segment: &mut Segment, now: Time) -> Transmit {
         if self.urgent != Urgent::Nothing {
             self.transmit_urgent(segment, now);
             return Transmit::Segment;
@@ -330,22 +344,9 @@ impl Endpoint {
         let is_acknowledged_first = self.stack.is_ns3() && self.receiver.ack_is_due();
         if self.sends
             && !is_acknowledged_first
-            && let Some(Transmission { range, fin, cwr, retransmission, push }) =
-                self.sender.poll_transmit(now)
+            && let Some(transmission) = self.sender.poll_transmit(now)
         {
-            segment.seq = SeqNr::of(self.isn, range.start);
-            segment.payload_offset = range.start;
-            segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
-            segment.flags = self
-                .ecn
-                .flags()
-                .with(self.ecn.data_flags(retransmission, cwr))
-                .with_if(push, Flags::PSH)
-                .with_if(fin, Flags::FIN);
-            self.acknowledge_in(segment, now);
-            self.receiver.data_sent(now);
-            let is_last = self.sender.has_filled_window() && !self.receiver.ack_is_due();
-            if is_last { Transmit::LastSegment } else { Transmit::Segment }
+            self.transmit_data(segment, transmission, now)
         } else if self.sends && !is_acknowledged_first && self.sender.takes_window_probe(now) {
             // An old sequence number makes the peer answer (Linux `tcp_xmit_probe_skb`).
             segment.flags = self.ecn.flags();
@@ -360,6 +361,25 @@ impl Endpoint {
         } else {
             Transmit::Nothing
         }
+    }
+
+    /// Write a segment of data.
+    #[inline(always)]
+    fn transmit_data(&mut self, segment: &mut Segment, data: Transmission, now: Time) -> Transmit {
+        let Transmission { range, fin, cwr, retransmission, push } = data;
+        segment.seq = SeqNr::of(self.isn, range.start);
+        segment.payload_offset = range.start;
+        segment.payload_bytes = (range.bytes() - u64::from(fin)) as u32;
+        segment.flags = self
+            .ecn
+            .flags()
+            .with(self.ecn.data_flags(retransmission, cwr))
+            .with_if(push, Flags::PSH)
+            .with_if(fin, Flags::FIN);
+        self.acknowledge_in(segment, now);
+        self.receiver.data_sent(now);
+        let is_last = self.sender.has_filled_window() && !self.receiver.ack_is_due();
+        if is_last { Transmit::LastSegment } else { Transmit::Segment }
     }
 
     fn transmit_urgent(&mut self, segment: &mut Segment, now: Time) {
@@ -515,6 +535,7 @@ impl Endpoint {
     /// Update the timestamp to echo: from a segment that covers the last acknowledgement sent (RFC
     /// 7323 section 4.3), with or without data, and not from one below the window (section 5.3,
     /// R2).
+    #[inline(always)]
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
@@ -601,26 +622,9 @@ impl Endpoint {
         }
         let una = self.sender.una();
         let Some(ack) = segment.ack.offset(self.isn, una) else { return };
-        let age_ms = self.timestamps.then(|| self.timestamp(now).wrapping_sub(segment.ts_echo));
-        let timestamp_age = age_ms.map(|millis| Duration::from_millis(u64::from(millis).max(1)));
-        let info = AckInfo {
-            ack,
-            right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
-            sack: &[],
-            pure,
-            ece: self.ecn.echoes() && segment.flags.has(Flags::ECE),
-            mark_count: self.ecn.count(segment.flags),
-            duplicate: None,
-            timestamp_age,
-            echo_ms: age_ms.map(|millis| now.as_millis().saturating_sub(u64::from(millis))),
-            timestamps: self.timestamps.then(|| Timestamps {
-                value: segment.ts_value,
-                echo: segment.ts_echo.wrapping_sub(self.timestamp_offset),
-            }),
-        };
+        let info = self.ack_info(segment, ack, pure, now);
         if segment.sack_count == 0 {
-            self.sender.handle_ack(&info, now);
-            return;
+            return self.sender.handle_ack(&info, now);
         }
         let mut sack = [Range { start: 0, end: 0 }; MAX_SACK_BLOCKS];
         let mut count = 0;
@@ -647,6 +651,28 @@ impl Endpoint {
         // Sorted, so that blocks of one segment do not look reordered.
         blocks.sort_unstable_by_key(|block| block.start);
         self.sender.handle_ack(&AckInfo { sack: blocks, duplicate, ..info }, now);
+    }
+
+    /// What a segment acknowledges up to `ack`, without its SACK blocks.
+    #[inline(always)]
+    fn ack_info(&self, segment: &Segment, ack: u64, pure: bool, now: Time) -> AckInfo<'static> {
+        let age_ms = self.timestamps.then(|| self.timestamp(now).wrapping_sub(segment.ts_echo));
+        let timestamp_age = age_ms.map(|millis| Duration::from_millis(u64::from(millis).max(1)));
+        AckInfo {
+            ack,
+            right_edge: ack + (u64::from(segment.window) << self.peer_window_shift),
+            sack: &[],
+            pure,
+            ece: self.ecn.echoes() && segment.flags.has(Flags::ECE),
+            mark_count: self.ecn.count(segment.flags),
+            duplicate: None,
+            timestamp_age,
+            echo_ms: age_ms.map(|millis| now.as_millis().saturating_sub(u64::from(millis))),
+            timestamps: self.timestamps.then(|| Timestamps {
+                value: segment.ts_value,
+                echo: segment.ts_echo.wrapping_sub(self.timestamp_offset),
+            }),
+        }
     }
 
     fn handshake_segment(&mut self, now: Time) -> Segment {
@@ -689,6 +715,7 @@ impl Endpoint {
     }
 
     /// Write a pure acknowledgement. The ECN flags are already set.
+    #[inline(always)]
     fn acknowledge_without_data(&mut self, segment: &mut Segment, now: Time) {
         let snd_nxt = if self.sends { self.sender.snd_nxt() } else { 0 };
         segment.seq = SeqNr::of(self.isn, snd_nxt);
@@ -698,6 +725,7 @@ impl Endpoint {
     }
 
     /// Write acknowledgements, window and timestamps. The other flags are already set.
+    #[inline(always)]
     fn acknowledge_in(&mut self, segment: &mut Segment, now: Time) {
         let rcv_nxt = self.receiver.rcv_nxt();
         segment.sent_at = now;

@@ -23,9 +23,15 @@ impl Pacer {
         Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER }
     }
 
+    /// Whether a segment may be sent now.
+    #[inline(always)]
+    pub fn is_open(&self, now: Time) -> bool {
+        now >= self.next_departure
+    }
+
     /// Whether a segment may be sent now. If not, sets the deadline.
     pub fn allows(&mut self, now: Time) -> bool {
-        let allowed = now >= self.next_departure;
+        let allowed = self.is_open(now);
         if !allowed {
             self.wake_at = self.next_departure;
         }

@@ -252,6 +252,26 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
+    /// Whether `bytes` in order would be plain: nothing is missing, the application reads at once,
+    /// and neither acknowledgements nor windows adapt.
+    #[inline(always)]
+    pub(crate) fn expects(&self, bytes: u64) -> bool {
+        !self.adapts
+            && self.fin_at.is_none()
+            && self.unread.is_none()
+            && self.out_of_order.is_empty()
+            && self.rcv_nxt + bytes <= self.right_edge()
+    }
+
+    /// Such data arrived ([`Self::receive`]).
+    #[inline(always)]
+    pub(crate) fn take_expected(&mut self, bytes: u64, now: Time) {
+        self.idle = false;
+        self.rcv_nxt += bytes;
+        self.delivered_bytes += bytes;
+        self.acknowledge_in_order(bytes, false, false, now);
+    }
+
     /// A segment with data or FIN arrived.
     pub fn receive(&mut self, arrival: &Arrival, now: Time) {
         let Arrival { range, fin, push, echo } = *arrival;

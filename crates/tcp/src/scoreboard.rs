@@ -273,28 +273,51 @@ impl Scoreboard {
         position
     }
 
-    /// Process a cumulative acknowledgement.
+    /// Whether `ack` is the end of a segment, nothing above it is reported, and everything below it was
+    /// sent once.
     #[inline(always)]
+    pub(crate) fn is_in_order(&self, ack: u64) -> bool {
+        let plain = |sent: &Sent| sent.state & !(BEGINS | PUSHES) == 0;
+        !self.has_holes()
+            && self.sent.front().is_some_and(|front| {
+                plain(front) && (front.end == ack || (front.end < ack && self.is_plain_up_to(ack)))
+            })
+    }
+
+    /// [`Self::is_in_order`] for several segments.
+    fn is_plain_up_to(&self, ack: u64) -> bool {
+        for sent in &self.sent {
+            if sent.state & !(BEGINS | PUSHES) != 0 || sent.end >= ack {
+                return sent.end == ack && sent.state & !(BEGINS | PUSHES) == 0;
+            }
+        }
+        false
+    }
+
+    /// Process a cumulative acknowledgement.
     pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
+        if predicts() && self.is_in_order(ack) {
+            return self.acknowledge_in_order(ack, summary);
+        }
         summary.acked += ack - self.una;
-        if predicts() && !self.has_holes() {
-            self.acknowledge_in_order(ack, summary);
-        }
-        if self.una < ack {
-            self.acknowledge_any(ack, summary);
-        }
+        self.acknowledge_any(ack, summary);
+        self.begin_at_front();
+    }
+
+    /// What is below the first segment is settled.
+    #[inline(always)]
+    fn begin_at_front(&mut self) {
         self.split(0);
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
     }
 
-    /// Remove segments that were sent once and not reported before, up to the first other one.
+    /// [`Self::acknowledge`], if [`Self::is_in_order`].
     #[inline(always)]
-    fn acknowledge_in_order(&mut self, ack: u64, summary: &mut AckSummary) {
+    pub(crate) fn acknowledge_in_order(&mut self, ack: u64, summary: &mut AckSummary) {
         let before = self.una;
-        while let Some(&front) = self.sent.front()
-            && front.end <= ack
-            && front.state & !(BEGINS | PUSHES) == 0
+        while self.una < ack
+            && let Some(front) = self.sent.pop_front()
         {
             AckSummary::add_send_time(&mut summary.acked_sent, front);
             if self.watches_originals {
@@ -310,11 +333,12 @@ impl Scoreboard {
             summary.last_sent = Some(front.sent_at);
             self.buffers -= u64::from(front.is(BEGINS));
             self.una = front.end;
-            self.sent.pop_front();
             self.first += 1;
         }
-        summary.delivered += self.una - before;
-        self.pipe -= self.una - before;
+        summary.acked += ack - before;
+        summary.delivered += ack - before;
+        self.pipe -= ack - before;
+        self.begin_at_front();
     }
 
     /// Remove all segments up to `ack`.

@@ -59,6 +59,11 @@ impl Flags {
         if condition { self.with(other) } else { self }
     }
 
+    /// Those of this set that are in `other`.
+    pub const fn among(self, other: Flags) -> Flags {
+        Flags(self.0 & other.0)
+    }
+
     /// Whether all of `other` is in this set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

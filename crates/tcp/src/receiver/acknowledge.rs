@@ -27,6 +27,7 @@ impl Receiver {
     }
 
     /// An acknowledgement is sent with [`Self::sack_ranges`]. Returns its window field.
+    #[inline(always)]
     pub(crate) fn acknowledge(&mut self) -> u16 {
         if self.idle {
             return self.window.field();
@@ -52,6 +53,7 @@ impl Receiver {
         }
     }
 
+    #[inline(always)]
     pub(super) fn acknowledge_in_order(&mut self, bytes: u64, had_gap: bool, fin: bool, now: Time) {
         let leaves = match &mut self.acks {
             AckPolicy::Off => true,
@@ -133,6 +135,7 @@ impl Receiver {
     }
 
     /// Send an acknowledgement at this instant.
+    #[inline(always)]
     pub(super) fn leave(&mut self) {
         self.settle();
         self.due = AckDue::Settled;

@@ -52,36 +52,54 @@ impl Sender {
             ack.window_moved = false;
             return self.handle_ack_when_idle(&ack, now);
         }
-        let in_order = self.is_in_order(info);
-        self.learn(&mut ack);
+        self.process::<false>(&mut ack, now);
+    }
+
+    /// Handle an acknowledgement of nothing but the next data sent while nothing is missing (header
+    /// prediction: V. Jacobson, "4BSD Header Prediction", ACM Computer Communication Review 20(2),
+    /// 1990; Linux `tcp_rcv_established`). Returns false if it is none. Inlined throughout, so that
+    /// no summary of the acknowledgement is written to memory.
+    #[inline(always)]
+    pub(crate) fn handle_in_order(&mut self, info: &AckInfo<'_>, now: Time) -> bool {
+        if !self.is_in_order(info) {
+            return false;
+        }
+        self.note_app_limit();
+        let mut ack = self.begin_ack(info, now);
+        self.process::<true>(&mut ack, now);
+        true
+    }
+
+    /// Take in what an acknowledgement says, and tell the algorithm. While everything is in order
+    /// there is no episode to follow.
+    #[inline(always)]
+    fn process<const IN_ORDER: bool>(&mut self, ack: &mut Arrival<'_>, now: Time) {
+        self.learn::<IN_ORDER>(ack);
         self.delivered += ack.summary.delivered;
-        let rtt = self.measure_rtt(&ack);
+        let rtt = self.measure_rtt(ack);
         let (verdict, wait) =
-            if in_order { (Verdict::default(), None) } else { self.follow_episode(&mut ack) };
+            if IN_ORDER { (Verdict::default(), None) } else { self.follow_episode(ack) };
         let mut flow = self.flow(ack.prior_pipe, now);
-        self.tell_algorithm(&ack, verdict, rtt, &mut flow);
-        if !self.react(verdict, &flow, now) && !in_order {
-            self.reduce_further(&ack);
+        self.tell_algorithm(ack, verdict, rtt, &mut flow);
+        if !self.react(verdict, &flow, now) && !IN_ORDER {
+            self.reduce_further(ack);
         }
         self.after_ack(&ack.summary, wait, now);
     }
 
-    /// Whether nothing but the next data sent is acknowledged while nothing is missing, so that
-    /// [`Self::follow_episode`] has nothing to do (header prediction: V. Jacobson, "4BSD Header
-    /// Prediction", ACM Computer Communication Review 20(2), 1990; Linux `tcp_rcv_established`).
     #[inline(always)]
     fn is_in_order(&self, info: &AckInfo<'_>) -> bool {
         predicts()
             && self.phase == Phase::Open
-            && info.ack > self.board.una()
-            && !self.board.has_holes()
             && info.sack.is_empty()
             && !info.ece
             && info.mark_count.is_none()
             && info.duplicate.is_none()
+            && self.board.is_in_order(info.ack)
             && !self.holds_retransmissions
             && !self.undo.is_possible()
             && !self.probe.is_in_flight()
+            && !self.policy.is_whole_sender()
             && !self.policy.learns_itself()
     }
 
@@ -103,6 +121,7 @@ impl Sender {
         (self.judge(ack, leaving, counted), wait)
     }
 
+    #[inline(always)]
     fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {
         let window_moved = info.right_edge > self.right_edge;
         self.right_edge = self.right_edge.max(info.right_edge);
@@ -110,6 +129,7 @@ impl Sender {
         self.arrival(info, window_moved, now)
     }
 
+    #[inline(always)]
     fn arrival<'a>(&self, info: &'a AckInfo<'a>, window_moved: bool, now: Time) -> Arrival<'a> {
         Arrival {
             info,
@@ -123,23 +143,26 @@ impl Sender {
 
     /// Update the scoreboard.
     #[inline(always)]
-    fn learn(&mut self, ack: &mut Arrival<'_>) {
+    fn learn<const IN_ORDER: bool>(&mut self, ack: &mut Arrival<'_>) {
         let Arrival { info, ref mut summary, .. } = *ack;
         if self.board.detection() == LossDetection::Rack {
             let min_rtt = self.rtt.min_rtt();
             self.board.rack().begin(ack.now, min_rtt, info.echo_ms);
         }
-        let is_new = info.ack > self.board.una();
+        let is_new = IN_ORDER || info.ack > self.board.una();
         if is_new {
             self.timeouts_in_row = 0;
         }
-        if self.policy.learns_itself() {
+        if !IN_ORDER && self.policy.learns_itself() {
             return self.with_policy(|policy, s| policy.learn(s, info, summary));
         }
         let highest = self.board.highest_sacked();
         if is_new {
             if self.stack.rto.backoff_ends_with_any_ack {
                 self.rtt.end_back_off();
+            }
+            if IN_ORDER {
+                return self.board.acknowledge_in_order(info.ack, summary);
             }
             self.board.acknowledge(info.ack, summary);
         }
@@ -196,6 +219,7 @@ impl Sender {
     /// SACKed; returned for the algorithm, from the latest segment SACKed, or else acknowledged.
     /// Retransmitted segments give no sample (Karn's rule), but the echoed timestamp does (RFC 7323
     /// section 4.2).
+    #[inline(always)]
     fn measure_rtt(&mut self, ack: &Arrival<'_>) -> Option<Duration> {
         let Arrival { info, now, ref summary, .. } = *ack;
         if !self.policy.measures_rtt(self, info, summary) {
@@ -221,6 +245,7 @@ impl Sender {
     }
 
     /// An RTT that ends now, measured by a clock of coarse ticks.
+    #[inline(always)]
     pub(super) fn in_clock_ticks(&self, rtt: Duration, now: Time) -> Duration {
         let tick = self.stack.rto.rtt_clock.as_nanos();
         if tick == 0 {
@@ -255,6 +280,7 @@ impl Sender {
         self.policy.has_further_losses(&mut self.board)
     }
 
+    #[inline(always)]
     fn tell_algorithm(
         &mut self,
         arrival: &Arrival<'_>,
@@ -294,6 +320,7 @@ impl Sender {
 
     /// Whether the window may grow: only if it was filled, or in slow start half filled (RFC 7661
     /// as in Linux `tcp_is_cwnd_limited`).
+    #[inline(always)]
     fn window_was_used(&self, prior_pipe: u64) -> bool {
         let cwnd = self.cwnd();
         if self.stack.window.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
@@ -310,6 +337,7 @@ impl Sender {
 
     /// End the episode or begin the next. Returns true if the algorithm asked for a reduction,
     /// which starts with the next acknowledgement.
+    #[inline(always)]
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
         let Verdict { leaving, entering, continues, marked, .. } = verdict;
         if leaving && !self.stack.window.grow_on_exit {
@@ -371,7 +399,7 @@ impl Sender {
             return;
         }
         let mut ack = self.arrival(info, false, now);
-        self.learn(&mut ack);
+        self.learn::<false>(&mut ack);
         let twice = self.note_duplicate(&ack);
         self.undo_if_spurious(&ack, false);
         let wait = self.find_losses(&mut ack, false);

@@ -21,6 +21,7 @@ pub struct Outstanding {
 
 impl Sender {
     /// Congestion window in bytes; during a gradual reduction, its present value.
+    #[inline]
     pub fn cwnd(&self) -> u64 {
         self.policy
             .reduced_window()
@@ -28,26 +29,31 @@ impl Sender {
     }
 
     /// Slow-start threshold in bytes, `u64::MAX` while infinite.
+    #[inline]
     pub fn ssthresh(&self) -> u64 {
         self.cc.ssthresh()
     }
 
     /// Bytes believed to be in the network (RFC 6675 pipe).
+    #[inline]
     pub fn pipe(&self) -> u64 {
         self.policy.pipe(self)
     }
 
     /// End of what the application has written.
+    #[inline]
     pub fn stream_end(&self) -> u64 {
         self.stream_end
     }
 
     /// Next new offset to be sent.
+    #[inline]
     pub fn snd_nxt(&self) -> u64 {
         self.snd_nxt
     }
 
     /// First unacknowledged offset.
+    #[inline]
     pub fn una(&self) -> u64 {
         self.policy.una(self)
     }
@@ -72,12 +78,14 @@ impl Sender {
     }
 
     /// Totals so far.
+    #[inline]
     pub fn counters(&self) -> SenderCounters {
         self.counters
     }
 
     /// Largest pipe that the stack allows for data sent now. It exceeds [`Self::cwnd`] where the stack
     /// drains flight gradually, or forces one segment out.
+    #[inline]
     pub fn flight_allowance(&self) -> u64 {
         self.policy.flight_allowance(self)
     }
@@ -91,6 +99,7 @@ impl Sender {
     }
 
     /// When to call [`Self::handle_timeout`]: at the timer's expiry or the pacer's next departure.
+    #[inline]
     pub fn deadline(&self) -> Time {
         self.timer.at().min(self.pacer.wake_at()).min(self.policy.send_at())
     }

@@ -26,6 +26,12 @@ impl Probe {
         self.high.is_some()
     }
 
+    /// Whether it must be sent now.
+    #[inline(always)]
+    pub(super) fn is_due(&self) -> bool {
+        self.due
+    }
+
     /// Whether a retransmission is in flight as a probe.
     pub(super) fn is_retransmission(&self) -> bool {
         self.high.is_some() && self.again

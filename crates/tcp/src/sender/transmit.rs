@@ -32,6 +32,40 @@ impl Sender {
             self.end_pass(now);
             return None;
         };
+        self.note_departure(&transmission, now);
+        Some(transmission)
+    }
+
+    /// The next full segment of new data, if nothing but the windows decides on it (header prediction).
+    /// None if there may be something else to send.
+    #[inline(always)]
+    pub(crate) fn next_in_window(&mut self, now: Time) -> Option<Range> {
+        let mss = self.segment_bytes;
+        let buffered = self.board.una().saturating_add(self.send_buffer);
+        let is_usual = predicts()
+            && self.phase == Phase::Open
+            && !self.stack.sending.tso
+            && self.max_burst_left > 0
+            && !self.probe.is_due()
+            && !self.pass.probed
+            && !self.cwr_pending
+            && !self.board.has_holes()
+            && self.board.pipe() > 0
+            && self.pacer.is_open(now)
+            && self.snd_nxt + mss <= self.stream_end.min(buffered).min(self.right_edge)
+            && !self.policy.is_whole_sender()
+            && self.fits(mss);
+        if !is_usual {
+            return None;
+        }
+        self.pass.is_forced = false;
+        let transmission = self.send_new(mss, false, now);
+        self.note_departure(&transmission, now);
+        Some(transmission.range)
+    }
+
+    #[inline(always)]
+    fn note_departure(&mut self, transmission: &Transmission, now: Time) {
         self.max_burst_left -= 1;
         self.pass.sent = true;
         self.counters.segments += 1;
@@ -54,7 +88,6 @@ impl Sender {
         if self.pass.is_full {
             self.end_pass(now);
         }
-        Some(transmission)
     }
 
     /// Whether the segment sent last has filled the window, so that asking for another one gives
@@ -63,6 +96,7 @@ impl Sender {
         self.pass.is_full
     }
 
+    #[inline(always)]
     fn is_full(&self) -> bool {
         predicts()
             && self.phase == Phase::Open
