@@ -141,6 +141,7 @@ impl<R: Ns2Rule> CongestionControl for Agent<R> {
         self.bytes(self.window.ssthresh)
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         self.rule.on_sample(self.window.exact(), ack, flow);
         if let Some(slow_start) = &mut self.slow_start {

@@ -310,6 +310,7 @@ impl<R: Rule> CongestionControl for Windowed<R> {
         self.rule.on_established(&mut self.window, flow);
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
         self.sample(ack, flow);
         self.grow(ack, flow);

@@ -120,7 +120,12 @@ impl Ecn {
 
     /// Flags of every segment: the feedback, and ECT on acknowledgements and retransmissions too if
     /// the algorithm asks for each mark (Linux `tcp_ecn_send`).
+    #[inline(always)]
     pub fn flags(&mut self) -> Flags {
+        if self.mode == EcnMode::Off { Flags::default() } else { self.feedback() }
+    }
+
+    fn feedback(&mut self) -> Flags {
         if self.counts() {
             return self.marks.tell().with_if(self.each_mark && self.may_be_marked, self.ect());
         }
@@ -135,11 +140,14 @@ impl Ecn {
     }
 
     /// Additional flags of data. Retransmissions are not ECN-capable (RFC 3168 section 6.1.5).
+    #[inline(always)]
     pub fn data_flags(&self, retransmission: bool, cwr: bool) -> Flags {
-        let may_be_marked = self.mode != EcnMode::Off && self.may_be_marked;
+        if self.mode == EcnMode::Off {
+            return Flags::default();
+        }
         Flags::default()
             .with_if(cwr && self.echoes(), Flags::CWR)
-            .with_if(may_be_marked && !retransmission, self.ect())
+            .with_if(self.may_be_marked && !retransmission, self.ect())
     }
 
     /// Flags of a SYN, or of a SYN-ACK if `answer` (RFC 3168 section 6.1.1, RFC 9768 section 3.1).

@@ -113,6 +113,8 @@ pub struct Endpoint {
     /// Options that both ends offered; until the handshake, those this end offers.
     sack: bool,
     timestamps: bool,
+    /// Flags of every segment, after the handshake.
+    flags: Flags,
     ecn: Ecn,
     /// Payload of a full segment that this end sends.
     mss: u32,
@@ -156,6 +158,7 @@ impl Endpoint {
             timestamp_offset,
             sack: stack.options.sack,
             timestamps: stack.options.timestamps,
+            flags: Flags::ACK,
             mss: stack.options.mss,
             advertised_mss: None,
             window_scaling: stack.options.window_scaling,
@@ -438,6 +441,9 @@ impl Endpoint {
 
     fn establish(&mut self, segment: &Segment, shift: u8, now: Time) {
         self.state = State::Established;
+        self.flags = Flags::ACK
+            .with_if(self.timestamps, Flags::TIMESTAMP)
+            .with_if(self.stack.is_ns3(), Flags::PACKED_OPTIONS);
         self.handshake_deadline = Time::NEVER;
         let right_edge = u64::from(segment.window) << shift;
         self.sender.negotiate(Negotiated { sack: self.sack, mss: self.mss }, right_edge);
@@ -539,7 +545,7 @@ impl Endpoint {
     fn note_timestamp(&mut self, segment: &Segment, range: Range) {
         let is_newer = segment.ts_value.wrapping_sub(self.ts_recent) as i32 >= 0;
         let mut reaches = range.start <= self.last_ack_sent && range.end >= self.last_ack_sent;
-        if self.stack.is_ns3() {
+        if self.flags.has(Flags::PACKED_OPTIONS) {
             // ns-3.29 `tcp-socket-base.cc`, `ProcessOptionTimestamp`: only data in order.
             reaches &= range.start == self.receiver.rcv_nxt();
         }
@@ -732,11 +738,7 @@ impl Endpoint {
         segment.connection = self.connection;
         segment.forward = self.forward;
         segment.ack = SeqNr::of(self.peer_isn, rcv_nxt);
-        segment.flags = segment
-            .flags
-            .with(Flags::ACK)
-            .with_if(self.timestamps, Flags::TIMESTAMP)
-            .with_if(self.stack.is_ns3(), Flags::PACKED_OPTIONS);
+        segment.flags = segment.flags.with(self.flags);
         segment.mss = 0;
         segment.window_scale = 0;
         (segment.ts_value, segment.ts_echo) =

@@ -161,7 +161,17 @@ impl ReceiveWindow {
     }
 
     /// Set the window of an acknowledgement up to `rcv_nxt`. Returns whether memory is short.
+    #[inline(always)]
     pub(crate) fn offer(&mut self, rcv_nxt: u64) -> bool {
+        if self.tuning.is_none() && self.fixed.is_none() {
+            self.wup = rcv_nxt;
+            return false;
+        }
+        self.offer_adapted(rcv_nxt)
+    }
+
+    #[inline(never)]
+    fn offer_adapted(&mut self, rcv_nxt: u64) -> bool {
         let Some(tuning) = &self.tuning else {
             if let Some(fixed) = self.fixed {
                 self.wnd = self.window_of(fixed, rcv_nxt);

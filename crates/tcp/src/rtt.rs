@@ -198,6 +198,7 @@ impl RttEstimator {
     }
 
     /// The current timeout, backed off.
+    #[inline]
     pub fn rto(&self) -> Duration {
         let p = &self.policy;
         let base = match self.srtt() {

@@ -234,11 +234,11 @@ impl Scoreboard {
         !self.sacked.is_empty() || self.duplicates > 0
     }
 
-    /// Record new data sent up to `end`.
+    /// Record new data sent, which follows all that was sent before.
     #[inline(always)]
-    pub fn sent(&mut self, end: u64, now: Time) {
-        let start = self.sent.back().map_or(self.una, |last| last.end);
-        debug_assert!(end > start);
+    pub(crate) fn append(&mut self, range: Range, now: Time) {
+        let Range { start, end } = range;
+        debug_assert!(start == self.sent.back().map_or(self.una, |last| last.end) && end > start);
         self.pipe += end - start;
         self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: BEGINS });
         self.buffers += 1;
@@ -246,6 +246,13 @@ impl Scoreboard {
         if let Some(rate) = &mut self.delivery_rate {
             rate.sent(in_flight, alone, now);
         }
+    }
+
+    /// Record new data sent up to `end`.
+    #[cfg(test)]
+    pub(crate) fn sent(&mut self, end: u64, now: Time) {
+        let start = self.sent.back().map_or(self.una, |last| last.end);
+        self.append(Range { start, end }, now);
     }
 
     /// Record the retransmission of `segment`. Returns its position in its buffer.
@@ -307,7 +314,9 @@ impl Scoreboard {
     /// What is below the first segment is settled.
     #[inline(always)]
     fn begin_at_front(&mut self) {
-        self.split(0);
+        if self.sent.front().is_some_and(|front| !front.is(BEGINS)) {
+            self.split(0);
+        }
         self.examined = self.examined.max(self.first);
         self.next_lost = self.next_lost.max(self.first);
     }

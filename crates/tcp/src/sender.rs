@@ -131,6 +131,10 @@ struct Pass {
     ended: bool,
     /// Whether the last segment has filled the window.
     is_full: bool,
+    /// Whether nothing but the algorithm's window decides on sending.
+    is_calm: bool,
+    /// Whether no episode is followed either, so that an acknowledgement in order ends nothing.
+    is_settled: bool,
     /// Segments left of the current burst.
     burst_left: u64,
     /// Its end, with a write queue.
@@ -365,7 +369,7 @@ impl Sender {
 
     /// Whether this end has given up the connection.
     pub fn is_gone(&self, now: Time) -> bool {
-        self.policy.is_gone(now)
+        self.policy.whole().is_some_and(|whole| whole.is_gone(now))
     }
 
     /// The connection is established.
@@ -409,7 +413,7 @@ impl Sender {
         u64::from(self.stack.options.mss)
     }
 
-    #[inline]
+    #[inline(always)]
     fn flow(&self, pipe: u64, now: Time) -> Flow {
         Flow {
             now,

@@ -47,6 +47,7 @@ impl Timer {
     }
 
     /// Expire `delay` from now.
+    #[inline(always)]
     pub fn start(&mut self, expiry: Expiry, delay: Duration, now: Time) {
         self.expiry = expiry;
         self.at = self.wheel.expiry(now, delay);

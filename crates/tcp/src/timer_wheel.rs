@@ -24,6 +24,7 @@ pub enum TimerWheel {
 
 impl TimerWheel {
     /// When a timer set at `now` for `delay` fires.
+    #[inline]
     pub fn expiry(self, now: Time, delay: Duration) -> Time {
         match self {
             TimerWheel::Exact => now + delay,

@@ -62,7 +62,6 @@ impl Endpoint {
         let is_taken = self.sender.handle_in_order(&info, now);
         if is_taken {
             self.note_timestamp(segment, Range { start: next, end: next });
-            self.sender.begin_burst();
         }
         is_taken
     }

@@ -38,10 +38,17 @@ impl Receiver {
         self.idle = self.due != AckDue::Twice;
         self.due = if self.idle { AckDue::Nothing } else { AckDue::Now };
         self.duplicate.sent();
+        if self.next_recent.is_some() {
+            self.list_next();
+        }
+        self.window.field()
+    }
+
+    #[inline(never)]
+    fn list_next(&mut self) {
         if let Some(range) = self.next_recent.take() {
             self.put_first(range);
         }
-        self.window.field()
     }
 
     /// Handle a timer, if one has expired.

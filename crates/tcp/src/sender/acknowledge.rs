@@ -40,7 +40,7 @@ struct Verdict {
 impl Sender {
     /// An acknowledgement arrived.
     pub fn handle_ack(&mut self, info: &AckInfo<'_>, now: Time) {
-        if self.policy.is_whole_sender() {
+        if self.policy.whole().is_some() {
             return self.with_policy(|policy, s| policy.handle_ack(s, info, now));
         }
         if info.ack < self.board.una() {
@@ -57,7 +57,7 @@ impl Sender {
 
     /// Handle an acknowledgement of nothing but the next data sent while nothing is missing (header
     /// prediction: V. Jacobson, "4BSD Header Prediction", ACM Computer Communication Review 20(2),
-    /// 1990; Linux `tcp_rcv_established`). Returns false if it is none. Inlined throughout, so that
+    /// 1990; Linux `tcp_rcv_established`), and begin the answer. Returns false if it is none. Inlined throughout, so that
     /// no summary of the acknowledgement is written to memory.
     #[inline(always)]
     pub(crate) fn handle_in_order(&mut self, info: &AckInfo<'_>, now: Time) -> bool {
@@ -67,6 +67,7 @@ impl Sender {
         self.note_app_limit();
         let mut ack = self.begin_ack(info, now);
         self.process::<true>(&mut ack, now);
+        self.begin_burst_in_order();
         true
     }
 
@@ -90,17 +91,13 @@ impl Sender {
     #[inline(always)]
     fn is_in_order(&self, info: &AckInfo<'_>) -> bool {
         predicts()
-            && self.phase == Phase::Open
+            && self.pass.is_settled
             && info.sack.is_empty()
             && !info.ece
             && info.mark_count.is_none()
             && info.duplicate.is_none()
             && self.board.is_in_order(info.ack)
-            && !self.holds_retransmissions
-            && !self.undo.is_possible()
             && !self.probe.is_in_flight()
-            && !self.policy.is_whole_sender()
-            && !self.policy.learns_itself()
     }
 
     /// Follow the congestion episode: undo it, find losses, and judge whether it ends or another one

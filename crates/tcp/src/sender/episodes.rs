@@ -11,7 +11,7 @@ use crate::timer::Expiry;
 impl Sender {
     /// Handle the timer, if it has expired.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.policy.is_whole_sender() {
+        if self.policy.whole().is_some() {
             return self.with_policy(|policy, s| policy.handle_timeout(s, now));
         }
         self.pacer.wake(now);

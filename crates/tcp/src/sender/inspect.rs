@@ -37,7 +37,7 @@ impl Sender {
     /// Bytes believed to be in the network (RFC 6675 pipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
-        self.policy.pipe(self)
+        self.policy.whole().map_or_else(|| self.board.pipe(), |whole| whole.pipe())
     }
 
     /// End of what the application has written.
@@ -55,17 +55,17 @@ impl Sender {
     /// First unacknowledged offset.
     #[inline]
     pub fn una(&self) -> u64 {
-        self.policy.una(self)
+        self.policy.whole().map_or_else(|| self.board.una(), |whole| whole.una())
     }
 
     /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Duration> {
-        self.policy.srtt(self)
+        self.policy.whole().map_or_else(|| self.rtt.srtt(), |whole| whole.srtt())
     }
 
     /// Retransmission timeout, backed off.
     pub fn rto(&self) -> Duration {
-        self.policy.rto(self)
+        self.policy.whole().map_or_else(|| self.rtt.rto(), |whole| whole.rto())
     }
 
     /// Phase of congestion control.
@@ -87,6 +87,9 @@ impl Sender {
     /// drains flight gradually, or forces one segment out.
     #[inline]
     pub fn flight_allowance(&self) -> u64 {
+        if self.pass.is_calm && !self.pass.is_forced {
+            return self.cc.cwnd();
+        }
         self.policy.flight_allowance(self)
     }
 
@@ -101,12 +104,13 @@ impl Sender {
     /// When to call [`Self::handle_timeout`]: at the timer's expiry or the pacer's next departure.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.timer.at().min(self.pacer.wake_at()).min(self.policy.send_at())
+        let send_at = self.policy.whole().map_or(Time::NEVER, |whole| whole.send_at());
+        self.timer.at().min(self.pacer.wake_at()).min(send_at)
     }
 
     /// Counts of outstanding segments, in linear time.
     pub fn outstanding(&self) -> Outstanding {
-        self.policy.outstanding(self)
+        self.policy.whole().map_or_else(|| self.board.outstanding(), |whole| whole.outstanding())
     }
 
     /// Smallest round-trip time.

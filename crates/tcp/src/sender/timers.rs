@@ -31,6 +31,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn moves_timer(&mut self, summary: &AckSummary, now: Time) -> bool {
         if self.stack.rto.rto_impatient && self.phase == Phase::Recovery {
             let is_partial = summary.acked > 0;
@@ -105,6 +106,7 @@ impl Sender {
     }
 
     /// Nothing more may be sent in answer to this event.
+    #[inline(always)]
     pub(super) fn end_pass(&mut self, now: Time) {
         if self.pass.ended {
             return;

@@ -18,14 +18,35 @@ impl Sender {
     /// Begin the answer to an event.
     pub fn begin_burst(&mut self) {
         let limit = self.policy.burst_limit(self);
-        self.max_burst_left = self.stack.sending.max_burst.unwrap_or(u32::MAX).min(limit);
-        self.pass = Pass { turn: self.first_turn(), ..Pass::default() };
         self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
+        let is_calm = self.phase == Phase::Open && self.policy.is_calm(self);
+        let is_settled = is_calm
+            && !self.holds_retransmissions
+            && !self.undo.is_possible()
+            && !self.policy.learns_itself();
+        self.begin_pass(limit, is_calm, is_settled);
+    }
+
+    /// [`Self::begin_burst`] after an acknowledgement in order, which changes no policy unless it
+    /// begins an episode.
+    #[inline(always)]
+    pub(super) fn begin_burst_in_order(&mut self) {
+        if self.phase == Phase::Open {
+            self.begin_pass(u32::MAX, true, true);
+        } else {
+            self.begin_burst();
+        }
+    }
+
+    #[inline(always)]
+    fn begin_pass(&mut self, limit: u32, is_calm: bool, is_settled: bool) {
+        self.max_burst_left = self.stack.sending.max_burst.unwrap_or(u32::MAX).min(limit);
+        self.pass = Pass { turn: self.first_turn(), is_calm, is_settled, ..Pass::default() };
     }
 
     /// The next segment, if any may be sent.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
-        if self.policy.is_whole_sender() {
+        if self.policy.whole().is_some() {
             return self.with_policy(|policy, s| policy.poll_transmit(s, now));
         }
         let Some(transmission) = self.next_transmission(now) else {
@@ -43,7 +64,7 @@ impl Sender {
         let mss = self.segment_bytes;
         let buffered = self.board.una().saturating_add(self.send_buffer);
         let is_usual = predicts()
-            && self.phase == Phase::Open
+            && self.pass.is_calm
             && !self.stack.sending.tso
             && self.max_burst_left > 0
             && !self.probe.is_due()
@@ -53,8 +74,7 @@ impl Sender {
             && self.board.pipe() > 0
             && self.pacer.is_open(now)
             && self.snd_nxt + mss <= self.stream_end.min(buffered).min(self.right_edge)
-            && !self.policy.is_whole_sender()
-            && self.fits(mss);
+            && self.board.pipe() + mss <= self.cc.cwnd();
         if !is_usual {
             return None;
         }
@@ -73,8 +93,10 @@ impl Sender {
         if transmission.retransmission {
             self.undo.sent_again(now);
         }
-        let (phase, is_forced, mss) = (self.phase, self.pass.is_forced, self.mss());
-        self.policy.sent(&self.board, Departure { phase, is_forced, mss });
+        if !self.pass.is_calm {
+            let (phase, is_forced, mss) = (self.phase, self.pass.is_forced, self.mss());
+            self.policy.sent(&self.board, Departure { phase, is_forced, mss });
+        }
         self.last_sent = now;
         let pacing_rate = self.cc.pacing_rate();
         if let Some(rate) = pacing_rate {
@@ -99,12 +121,13 @@ impl Sender {
     #[inline(always)]
     fn is_full(&self) -> bool {
         predicts()
-            && self.phase == Phase::Open
+            && self.pass.is_calm
             && !self.stack.sending.tso
             && !self.pass.probed
             && !self.persist.is_due()
             && self.sendable_end() >= self.snd_nxt + self.segment_bytes
-            && !self.fits(self.segment_bytes)
+            && self.board.pipe() + self.segment_bytes > self.cc.cwnd()
+            && self.board.pipe() > 0
     }
 
     fn next_transmission(&mut self, now: Time) -> Option<Transmission> {
@@ -298,7 +321,7 @@ impl Sender {
         if self.board.pipe() == 0 {
             self.begin_transmission(now);
         }
-        self.board.sent(range.end, now);
+        self.board.append(range, now);
         self.snd_nxt = range.end;
         self.begin_timing(range.start, now);
         if len < self.segment_bytes {

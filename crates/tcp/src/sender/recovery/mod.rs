@@ -16,7 +16,7 @@ mod tcp_linux;
 use fairway_cc::{Ack, Phase};
 use fairway_units::{Duration, Time};
 
-use super::{AckInfo, Outstanding, Sender, Transmission};
+use super::{AckInfo, Sender, Transmission};
 use crate::Stack;
 use crate::scoreboard::{AckSummary, Scoreboard};
 use table::{hooks, policies};
@@ -165,22 +165,9 @@ hooks! {
 
         /// The policy to use instead if SACK was not negotiated.
         fn without_sack(&self) -> Option<Policy> { None }
-        /// Whether the policy is a whole sender, which handles events itself.
-        fn is_whole_sender(&self) -> bool { false }
-        /// First unacknowledged offset.
-        fn una(&self, s: &Sender) -> u64 { s.board.una() }
-        /// Bytes believed to be in the network.
-        fn pipe(&self, s: &Sender) -> u64 { s.board.pipe() }
-        /// Smoothed round-trip time.
-        fn srtt(&self, s: &Sender) -> Option<Duration> { s.rtt.srtt() }
-        /// Retransmission timeout, backed off.
-        fn rto(&self, s: &Sender) -> Duration { s.rtt.rto() }
-        /// Counts of outstanding segments.
-        fn outstanding(&self, s: &Sender) -> Outstanding { s.board.outstanding() }
-        /// When data that only waits for its time is sent.
-        fn send_at(&self) -> Time { Time::NEVER }
-        /// Whether this end of the connection is gone.
-        fn is_gone(&self, now: Time) -> bool { false }
+        /// Whether the policy leaves sending to the algorithm's window alone: nothing is reduced or
+        /// limited, and [`RecoveryPolicy::sent`] does nothing.
+        fn is_calm(&self, s: &Sender) -> bool { true }
     }
     tell {
         /// Interpret an acknowledgement and mark losses.
@@ -221,6 +208,14 @@ hooks! {
         fn close(&mut self, is_answer: bool) {}
         /// The handshake measured an RTT.
         fn measured(&mut self, rtt: Duration) {}
+    }
+}
+
+impl Policy {
+    /// The policy that is a whole sender, which handles events itself.
+    #[inline(always)]
+    pub(crate) fn whole(&self) -> Option<&ns3::Ns3> {
+        if let Policy::Ns3(whole) = self { Some(whole) } else { None }
     }
 }
 

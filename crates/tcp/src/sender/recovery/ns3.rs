@@ -88,42 +88,51 @@ impl From<&Stack> for Box<Ns3> {
     }
 }
 
-impl RecoveryPolicy for Ns3 {
-    fn is_whole_sender(&self) -> bool {
-        true
-    }
-
-    fn flight_allowance(&self, s: &Sender) -> u64 {
-        s.cwnd().max(if self.is_forced { self.buffer.in_flight() } else { 0 })
-    }
-
-    fn una(&self, _: &Sender) -> u64 {
+impl Ns3 {
+    /// First unacknowledged offset.
+    pub(crate) fn una(&self) -> u64 {
         self.buffer.una()
     }
 
-    fn pipe(&self, _: &Sender) -> u64 {
+    /// Bytes believed to be in the network.
+    pub(crate) fn pipe(&self) -> u64 {
         self.buffer.in_flight()
     }
 
-    fn srtt(&self, _: &Sender) -> Option<Duration> {
+    /// Smoothed round-trip time.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         self.round_trips.srtt()
     }
 
-    fn rto(&self, _: &Sender) -> Duration {
+    /// Retransmission timeout, backed off.
+    pub(crate) fn rto(&self) -> Duration {
         self.round_trips.rto()
     }
 
-    fn outstanding(&self, _: &Sender) -> Outstanding {
+    /// Counts of outstanding segments.
+    pub(crate) fn outstanding(&self) -> Outstanding {
         let [segments, sacked, lost, retransmitted] = self.buffer.counts();
         Outstanding { segments, sacked, lost, retransmitted }
     }
 
-    fn send_at(&self) -> Time {
+    /// When data that only waits for its time is sent.
+    pub(crate) fn send_at(&self) -> Time {
         self.send_at
     }
 
-    fn is_gone(&self, now: Time) -> bool {
+    /// Whether this end of the connection is gone.
+    pub(crate) fn is_gone(&self, now: Time) -> bool {
         now >= self.gone_at
+    }
+}
+
+impl RecoveryPolicy for Ns3 {
+    fn is_calm(&self, _: &Sender) -> bool {
+        false
+    }
+
+    fn flight_allowance(&self, s: &Sender) -> u64 {
+        s.cwnd().max(if self.is_forced { self.buffer.in_flight() } else { 0 })
     }
 
     fn allow(&mut self, right_edge: u64) {

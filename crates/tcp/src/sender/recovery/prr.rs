@@ -28,6 +28,10 @@ impl RecoveryPolicy for Prr {
         self.episode.map(|episode| episode.cwnd)
     }
 
+    fn is_calm(&self, _: &Sender) -> bool {
+        self.episode.is_none()
+    }
+
     fn reduce(&mut self, reduction: Reduction) {
         self.episode = Some(Episode::begin(reduction.prior, reduction.target));
     }

@@ -31,6 +31,10 @@ impl RecoveryPolicy for RateHalving {
         self.episode.map(|episode| episode.cwnd)
     }
 
+    fn is_calm(&self, _: &Sender) -> bool {
+        self.episode.is_none()
+    }
+
     fn reduce(&mut self, reduction: Reduction) {
         let Reduction { prior, target, floor, in_flight, by_loss } = reduction;
         // An algorithm's window during recovery is its `min_cwnd`.

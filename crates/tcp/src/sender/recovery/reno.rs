@@ -55,6 +55,10 @@ impl RecoveryPolicy for Reno {
         true
     }
 
+    fn is_calm(&self, s: &Sender) -> bool {
+        !s.retransmit_first
+    }
+
     fn burst_limit(&self, s: &Sender) -> u32 {
         // The fast retransmit is sent alone: new data waits for the next duplicate (RFC 5681
         // section 3.2 step 5; `recv`).

@@ -119,6 +119,10 @@ impl RecoveryPolicy for Sack1 {
         phase == Phase::Recovery
     }
 
+    fn is_calm(&self, s: &Sender) -> bool {
+        !s.retransmit_first && self.duplicates == 0
+    }
+
     /// At most one segment: the retransmission when recovery begins, or limited transmit
     /// (`send_one`).
     fn burst_limit(&self, s: &Sender) -> u32 {

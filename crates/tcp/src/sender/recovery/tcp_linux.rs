@@ -73,6 +73,10 @@ impl RecoveryPolicy for TcpLinux {
         true
     }
 
+    fn is_calm(&self, _: &Sender) -> bool {
+        self.conserved == 0 && self.allowed == 0
+    }
+
     fn begin_burst(&mut self, board: &Scoreboard, mss: u64) {
         self.allowed = self.conserved;
         // At most one more segment in flight than now. Without an episode there is nothing to divide.
