@@ -90,9 +90,13 @@ class Cancelled(Exception):  # noqa: N818
 
 @final
 class Control:
-    """Progress and cancellation of a simulation or an analysis; safe to use from any thread."""
+    """Progress and cancellation of a simulation or an analysis; safe to use from any thread.
 
-    def __new__(cls) -> Control: ...
+    A simulation that is given one may use `cores` processors; what it finds is the same on any
+    number.
+    """
+
+    def __new__(cls, cores: int = 1) -> Control: ...
     def cancel(self) -> None:
         """Ask it to stop; `run` or `analyse` then raises `Cancelled`."""
     @property

@@ -222,7 +222,7 @@ class ScriptedBackend:
         self._act = act
         self.ran: list[str] = []
 
-    def control(self) -> ScriptedControl:
+    def control(self, cores: int = 1) -> ScriptedControl:
         return ScriptedControl()
 
     def engine(self) -> str:

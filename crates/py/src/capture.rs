@@ -83,7 +83,7 @@ pub(crate) fn analyse(
         .map_err(|error| PyValueError::new_err(format!("not options: {error}")))?;
     let name = wanted.name.clone().unwrap_or_else(|| path.display().to_string());
     let options = wanted.options();
-    let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
+    let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.shared));
     let (report, rows) = py.detach(|| {
         let mut found = whole::analyse(&path, &name, options, &control).map_err(failure)?;
         let rows = Rows::taken_out_of(&mut found);

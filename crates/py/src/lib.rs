@@ -19,7 +19,7 @@ use algorithm::{AlgorithmError, Algorithms};
 use experiment::{Document, ExperimentError, experiment_error};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
 use fairway_schema::{Cause, Values};
-use fairway_sim::{RunError, run as simulate, run_captured};
+use fairway_sim::{RunError, run_captured, run_on};
 use fairway_sweep::summary_text;
 use fairway_tcp::{PRESETS, Preset};
 use numpy::IntoPyArray;
@@ -33,34 +33,38 @@ use serde_json::{Map, Value, json};
 import_exception!(fairway.errors, SimulationError);
 create_exception!(_core, Cancelled, PyException, "The run was cancelled through its `Control`.");
 
-/// Progress and cancellation of a simulation or an analysis; safe to use from any thread.
+/// Progress and cancellation of a simulation or an analysis; safe to use from any thread. A simulation
+/// that is given one may use `cores` processors; what it finds is the same on any number.
 #[pyclass(frozen, module = "fairway._core")]
-#[derive(Default)]
-struct Control(Arc<fairway_sim::Control>);
+struct Control {
+    shared: Arc<fairway_sim::Control>,
+    cores: usize,
+}
 
 #[pymethods]
 impl Control {
     #[new]
-    fn new() -> Self {
-        Self::default()
+    #[pyo3(signature = (cores = 1))]
+    fn new(cores: usize) -> Self {
+        Control { shared: Arc::default(), cores }
     }
 
     /// Ask it to stop; `run` or `analyse` then raises `Cancelled`.
     fn cancel(&self) {
-        self.0.cancel();
+        self.shared.cancel();
     }
 
     /// Simulated time passed, as a share of the experiment's duration, or of a capture what has been
     /// read; 0 for a pipe.
     #[getter]
     fn fraction(&self) -> f64 {
-        self.0.fraction()
+        self.shared.fraction()
     }
 
     /// Packets handled so far.
     #[getter]
     fn packets(&self) -> u64 {
-        self.0.packets()
+        self.shared.packets()
     }
 }
 
@@ -101,14 +105,15 @@ fn run(
     algorithms: Option<Py<PyAny>>,
     captures: Option<PathBuf>,
 ) -> PyResult<RunData> {
-    let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.0));
+    let cores = control.map_or(1, |control| control.cores);
+    let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.shared));
     let (result, summary) = with_algorithms(py, algorithms, &control, |catalogue| {
         let experiment = experiment.read(catalogue)?;
         experiment.check_for_simulator().map_err(experiment_error)?;
         fairway_sim::check_captures(&experiment).map_err(experiment_error)?;
         let result = match captures {
             Some(directory) => run_captured(&experiment, &control, &directory),
-            None => simulate(&experiment, &control),
+            None => run_on(&experiment, &control, cores),
         };
         let result = result.map_err(run_error)?;
         let summary = summary_text(&experiment, &result.summary, &result.remarks)

@@ -1,5 +1,7 @@
 //! The summary of a run over its measuring window: the JSON contract of `fairway run --json`.
 
+use std::ops::AddAssign;
+
 use crate::column::record;
 use crate::completion::CompletionSummary;
 use fairway_units::Duration;
@@ -308,6 +310,24 @@ pub struct FlowCounts {
     pub reordered: u64,
     /// Copies of datagrams.
     pub duplicated: u64,
+}
+
+impl AddAssign for FlowCounts {
+    fn add_assign(&mut self, other: FlowCounts) {
+        self.delivered_bytes += other.delivered_bytes;
+        self.wire_bytes += other.wire_bytes;
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
+        self.missing += other.missing;
+        self.dropped += other.dropped;
+        self.duplicates += other.duplicates;
+        self.reductions += other.reductions;
+        self.timeouts += other.timeouts;
+        self.arrivals += other.arrivals;
+        self.delay_nanos += other.delay_nanos;
+        self.reordered += other.reordered;
+        self.duplicated += other.duplicated;
+    }
 }
 
 impl FlowCounts {

@@ -1,6 +1,7 @@
 //! The verifier: the accounting of a run, kept apart from the code they check.
 
 use std::collections::VecDeque;
+use std::ops::AddAssign;
 
 use fairway_units::Time;
 
@@ -39,6 +40,17 @@ pub struct FlowBalance {
     pub lost: u64,
     /// Thrown away by either end because a link had damaged them.
     pub corrupted: u64,
+}
+
+impl AddAssign for FlowBalance {
+    fn add_assign(&mut self, other: FlowBalance) {
+        self.sent += other.sent;
+        self.copied += other.copied;
+        self.delivered += other.delivered;
+        self.dropped += other.dropped;
+        self.lost += other.lost;
+        self.corrupted += other.corrupted;
+    }
 }
 
 impl FlowBalance {
@@ -164,6 +176,11 @@ impl StreamCheck {
         }
         self.sent_end = self.sent_end.max(end);
         Ok(())
+    }
+
+    /// Data up to `end` left a sender whose departures are checked elsewhere.
+    pub fn sent_elsewhere(&mut self, end: u64) {
+        self.sent_end = self.sent_end.max(end);
     }
 
     /// `start`..`end` reached the receiving host.

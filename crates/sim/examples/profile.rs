@@ -3,10 +3,12 @@
 //!
 //!     cargo build --release -p fairway-sim --example profile
 //!     perf record target/release/examples/profile examples/pair.toml 100
+//!
+//! `FAIRWAY_CORES` processors are used, one without.
 
 use std::process::ExitCode;
 
-use fairway_sim::{Control, run};
+use fairway_sim::{Control, run_on};
 use fairway_spec::{from_document, plan};
 
 fn main() -> ExitCode {
@@ -31,5 +33,6 @@ fn profile() -> Result<u64, Box<dyn std::error::Error>> {
         document["duration"] = format!("{seconds} s").into();
         document["measure"]["window"] = serde_json::json!(["0 s", format!("{seconds} s")]);
     }
-    Ok(run(&from_document(&document)?, &Control::default())?.summary.packets)
+    let cores = std::env::var("FAIRWAY_CORES").map_or(Ok(1), |cores| cores.parse())?;
+    Ok(run_on(&from_document(&document)?, &Control::default(), cores)?.summary.packets)
 }

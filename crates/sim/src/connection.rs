@@ -48,6 +48,8 @@ pub(crate) struct Connection {
     watch: Watch,
     /// Whether anything that is done for few connections is to be done for this one.
     pub(crate) has_driver: bool,
+    /// Whether its ends are in two regions, and the source does not see what the sink does.
+    pub(crate) is_split: bool,
     /// Whether the application was told to stop writing.
     stopped: bool,
     mss: u32,
@@ -152,6 +154,7 @@ impl Connection {
             reader: flow.reading.map(Reader::new),
             watch: Watch { application: None, delivered: [u64::MAX; 2], filled: 0 },
             has_driver: flow.reading.is_some(),
+            is_split: false,
             stopped: false,
             mss: stack.options.mss,
             precedence: flow.precedence,
@@ -370,7 +373,8 @@ impl Connection {
     /// Note when the sender knows that all has arrived, both senders if both ends send.
     #[inline]
     fn note_acknowledgement(&mut self, now: Time) {
-        if self.finished.is_some()
+        // Of ends in two regions everything is acknowledged that has come to the sink's application.
+        if (self.finished.is_some() || self.is_split)
             && self.acknowledged.is_none()
             && self.forward.is_acknowledged(&self.source)
             && self.reverse.as_ref().is_none_or(|reverse| reverse.is_acknowledged(&self.sink))
@@ -479,6 +483,30 @@ impl Connection {
             direction.check_departure(segment, from, self.mss, now)?;
         }
         Ok(transmit)
+    }
+
+    /// A segment comes that has left its sender in another region.
+    pub(crate) fn left_elsewhere(&mut self, segment: &Segment, forward: bool) {
+        if forward {
+            self.forward.left_elsewhere(segment);
+        }
+    }
+
+    /// Takes over what has become of it in another region, and the ends that are there.
+    pub(crate) fn absorb(&mut self, other: Connection, has_source: bool, has_sink: bool) {
+        if has_source {
+            self.source = other.source;
+            self.acknowledged = other.acknowledged;
+        }
+        if has_sink {
+            self.sink = other.sink;
+            self.finished = other.finished;
+        }
+        self.balance += other.balance;
+        self.forward.absorb(&other.forward);
+        if let Some((monitor, elsewhere)) = self.flow_monitor.as_mut().zip(other.flow_monitor) {
+            monitor.absorb(*elsewhere);
+        }
     }
 
     /// A packet will not arrive.

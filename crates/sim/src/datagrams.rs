@@ -221,6 +221,22 @@ impl Datagrams {
         &mut flow.balance
     }
 
+    /// Takes over what has become of the flows in another region, and the flows that are there.
+    pub(crate) fn absorb(&mut self, other: Datagrams, is_there: impl Fn(u32) -> bool) {
+        for (own, mut elsewhere) in self.flows.iter_mut().zip(other.flows) {
+            if is_there(own.path) {
+                std::mem::swap(own, &mut elsewhere);
+            }
+            own.missing += elsewhere.missing;
+            own.balance += elsewhere.balance;
+        }
+    }
+
+    /// The path of a flow.
+    pub(crate) fn path(&self, flow: u32) -> u32 {
+        self.first_path + flow
+    }
+
     /// The measuring window ends.
     pub(crate) fn end_window(&mut self) {
         for flow in &mut self.flows {

@@ -84,6 +84,25 @@ impl DirectionCounts {
         self.stream.send(start, end, from.sender().pipe(), allowance, now)
     }
 
+    /// A segment has left the sender, in another region.
+    pub(crate) fn left_elsewhere(&mut self, segment: &Segment) {
+        if segment.payload_bytes > 0 {
+            let end = segment.payload_offset + u64::from(segment.payload_bytes);
+            self.stream.sent_elsewhere(end);
+        }
+    }
+
+    /// Adds what was counted of the same direction elsewhere.
+    pub(crate) fn absorb(&mut self, other: &DirectionCounts) {
+        self.wire_bytes += other.wire_bytes;
+        self.delay_nanos += other.delay_nanos;
+        self.arrivals += other.arrivals;
+        self.missing += other.missing;
+        self.dropped += other.dropped;
+        self.duplicate_bytes += other.duplicate_bytes;
+        self.duplicates += other.duplicates;
+    }
+
     /// A segment reaches the receiver, which may refuse it as old.
     #[inline(always)]
     pub(crate) fn arrive(

@@ -153,11 +153,11 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// No events. The delivery queues in `ahead`, at most [`AHEAD`], may run ahead of all other
-    /// events but their own kind; of `count` delivery queues as many others as there is room for
-    /// have a leaf, too.
-    pub fn new(count: u32, ahead: &[u32]) -> Self {
-        let others = (0..count).filter(|delivery| !ahead.contains(delivery)).zip(AHEAD..HEAP);
+    /// No events of `count` delivery queues. Those in `ahead`, at most [`AHEAD`], may run ahead of all
+    /// other events but their own kind; as many of `others` as there is room for have a leaf, too.
+    pub fn new(count: u32, ahead: &[u32], others: impl IntoIterator<Item = u32>) -> Self {
+        let others = others.into_iter().filter(|delivery| !ahead.contains(delivery));
+        let others = others.zip(AHEAD..HEAP);
         let of_leaf: Vec<(u32, usize)> =
             ahead.iter().copied().zip(0..AHEAD).chain(others).collect();
         let with_leaf = of_leaf.iter().map(|(delivery, _)| delivery + 1).max().unwrap_or(0);
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn earliest_first_then_scheduled_first_then_the_first_row() {
-        let mut queue = EventQueue::new(50, &[0, 2, 18]);
+        let mut queue = EventQueue::new(50, &[0, 2, 18], 0..50);
         let queues = [(0, 5, 0), (0, 3, 40), (1, 5, 1), (1, 3, 3), (1, 3, 2), (1, 4, 49)];
         for (now, at, delivery) in queues {
             queue.advance(Time::from_nanos(now));
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_is_no_row_keeps_the_order_in_which_it_was_scheduled() {
-        let mut queue = EventQueue::new(4, &[0, 1]);
+        let mut queue = EventQueue::new(4, &[0, 1], 0..4);
         let components = [
             Component::Timer(7),
             // A delivery queue that comes once, and may come again as another one.
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_repeated_event_queues_behind_those_of_the_same_time() {
-        let mut queue = EventQueue::new(2, &[0, 1]);
+        let mut queue = EventQueue::new(2, &[0, 1], 0..2);
         queue.push(Time::from_nanos(1), Component::Delivery(0));
         queue.push(Time::from_nanos(2), Component::Delivery(1));
         queue.advance(Time::from_nanos(1));
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn rows_may_run_ahead_of_one_another_only() {
-        let mut queue = EventQueue::new(20, &[0, 2]);
+        let mut queue = EventQueue::new(20, &[0, 2], 0..20);
         assert_eq!(queue.next_of_others(), Time::NEVER);
         queue.push(Time::from_nanos(3), Component::Delivery(0));
         queue.push(Time::from_nanos(5), Component::Delivery(2));
@@ -359,7 +359,7 @@ mod tests {
             steps in prop::collection::vec((0u32..40, 0u64..9, prop::bool::ANY), 1..200),
         ) {
             // Leaves 0 to 2; then 8 to 14, which the delivery queues 1, 2, 4, 5, 6, 8 and 9 have.
-            let mut queue = EventQueue::new(25, &[0, 3, 7]);
+            let mut queue = EventQueue::new(25, &[0, 3, 7], 0..25);
             let leaves = [0, 3, 7, 1, 2, 4, 5, 6, 8, 9];
             let mut model: Vec<((u64, u64, u64), Component)> = Vec::new();
             let (mut sequence, mut now) = (100, 0);

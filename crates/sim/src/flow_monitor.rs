@@ -57,6 +57,20 @@ impl FlowMonitor {
         self.awaited.push_back(now);
     }
 
+    /// Adds what was counted of the same connection elsewhere.
+    pub(crate) fn absorb(&mut self, other: FlowMonitor) {
+        self.first_sent = self.first_sent.or(other.first_sent);
+        self.last_sent = self.last_sent.max(other.last_sent);
+        self.sent_packets += other.sent_packets;
+        self.sent_bytes += other.sent_bytes;
+        self.last_arrived = self.last_arrived.max(other.last_arrived);
+        self.arrived_packets += other.arrived_packets;
+        self.arrived_bytes += other.arrived_bytes;
+        self.delay_nanos += other.delay_nanos;
+        self.lost += other.lost;
+        self.awaited.extend(other.awaited);
+    }
+
     /// The figures at the end of the run.
     pub(crate) fn summary(&self, end: Time) -> FlowMonitorSummary {
         let given_up = self.awaited.iter().filter(|at| is_given_up(**at, end)).count();

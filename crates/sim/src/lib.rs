@@ -24,4 +24,4 @@ mod traced;
 
 pub use capture::check_captures;
 pub use fairway_schema::Control;
-pub use run::{Run, RunError, run, run_captured};
+pub use run::{Run, RunError, run, run_captured, run_on};

@@ -30,6 +30,11 @@ impl Forthcoming {
         Some((handle, cause))
     }
 
+    /// Adds those that will be missing elsewhere.
+    pub(crate) fn absorb(&mut self, other: Forthcoming) {
+        self.packets.extend(other.packets);
+    }
+
     /// Those that are not missing yet.
     pub(crate) fn pool(&self) -> impl Iterator<Item = &PacketHandle> {
         self.packets.iter().map(|(_, handle, _)| handle)

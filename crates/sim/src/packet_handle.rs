@@ -226,8 +226,20 @@ impl SegmentPool {
 
     /// Another packet with the same segment.
     pub(crate) fn copy(&mut self, handle: PacketHandle) -> PacketHandle {
+        let segment = self.segments[handle.place()];
+        self.put_in(handle, &segment)
+    }
+
+    /// A segment goes where another pool is: its place is free again.
+    pub(crate) fn take_out(&mut self, handle: PacketHandle) -> Segment {
+        self.discard(handle);
+        self.segments[handle.place()]
+    }
+
+    /// A segment comes from another pool. Returns its handle here.
+    pub(crate) fn put_in(&mut self, handle: PacketHandle, segment: &Segment) -> PacketHandle {
         let place = self.place();
-        self.segments[place as usize] = self.segments[handle.place()];
+        self.segments[place as usize] = *segment;
         let slot_and_path = PacketHandle::new(place, handle.path(), 0, 0).slot_and_path;
         PacketHandle { slot_and_path, ..handle }
     }

@@ -1,6 +1,8 @@
 //! One run: events in order, until the experiment's time is over.
 
+mod barrier;
 mod pump;
+mod side_by_side;
 
 use std::io;
 use std::path::Path;
@@ -17,13 +19,15 @@ use crate::datagrams::Datagrams;
 use crate::direction::Direction;
 use crate::event::{Component, Due, EventQueue};
 use crate::loss_log::{Forthcoming, LossLog};
-use crate::network::{LinkEvent, Network, Passage};
+use crate::network::{LinkEvent, Network, Passage, Region};
 use crate::packet_handle::{PacketHandle, SegmentPool};
 use crate::remarks;
 use crate::sampler::Sampler;
 use crate::summary::{applications, summarise};
 use crate::traced::Traced;
 use fairway_spec::{Experiment, Source};
+
+pub use side_by_side::run_on;
 
 /// How many packets ahead the memory of a segment and of a connection are asked for.
 const SEGMENT_AHEAD: usize = 4;
@@ -35,6 +39,9 @@ const FEW_CONNECTIONS: usize = 32;
 /// The sides of a connection, as places in pairs and as the parts of a timer's index.
 const SOURCE: usize = 0;
 const SINK: usize = 1;
+
+/// The least difference between two times.
+const TICK: Duration = Duration::from_nanos(1);
 
 /// Events between two looks at the control.
 const CONTROL_PERIOD: u64 = 1 << 10;
@@ -87,7 +94,11 @@ pub enum RunError {
 /// # Errors
 /// [`RunError`] if it was cancelled through `control`, or if the verifier found a fault.
 pub fn run(experiment: &Experiment, control: &Control) -> Result<Run, RunError> {
-    let mut simulation = Simulation::new(experiment, NoTap)?;
+    simulate(experiment, Network::new(experiment), control)
+}
+
+fn simulate(experiment: &Experiment, network: Network, control: &Control) -> Result<Run, RunError> {
+    let mut simulation = Simulation::new(experiment, network, None, NoTap)?;
     simulation.run(control)?;
     simulation.check_balance()?;
     Ok(simulation.into_run().0)
@@ -107,7 +118,8 @@ pub fn run_captured(
     }
     let network = Network::new(experiment);
     let recorder = Recorder::create(experiment, &network, directory);
-    let mut simulation = Simulation::new(experiment, recorder.map_err(RunError::Capture)?)?;
+    let recorder = recorder.map_err(RunError::Capture)?;
+    let mut simulation = Simulation::new(experiment, network, None, recorder)?;
     simulation.run(control)?;
     simulation.check_balance()?;
     let end = simulation.end;
@@ -141,6 +153,8 @@ struct Simulation<'a, T> {
     /// By how much each row may run ahead of what it does not meet.
     lookahead: Vec<Duration>,
     end: Time,
+    /// What is due then or later happens later.
+    limit: Time,
     now: Time,
     /// When the last event was due that was taken from the queue: `now` may be later.
     reached: Time,
@@ -150,13 +164,31 @@ struct Simulation<'a, T> {
 }
 
 impl<'a, T: Tap> Simulation<'a, T> {
-    fn new(experiment: &'a Experiment, tap: T) -> Result<Self, RunError> {
-        let network = Network::new(experiment);
+    /// A simulation of the whole network, or of a region.
+    fn new(
+        experiment: &'a Experiment,
+        mut network: Network,
+        region: Option<Region<'_>>,
+        tap: T,
+    ) -> Result<Self, RunError> {
+        let is_here = |link: u32| region.is_none_or(|region| region.has_beginning_of(link));
         let mut connections = connections(experiment)?;
         let end = Time::ZERO + experiment.duration;
         let delays = connections.iter().any(|connection| connection.jitter.is_some());
         let lookahead = network.lookahead.within(experiment, T::IS_ACTIVE);
-        let mut events = EventQueue::new(lookahead.by.len() as u32, &lookahead.queues);
+        let mut events = match region {
+            None => {
+                let count = lookahead.by.len() as u32;
+                EventQueue::new(count, &lookahead.queues, 0..count)
+            }
+            Some(region) => {
+                for (i, connection) in connections.iter_mut().enumerate() {
+                    let [first, last] = network.ends_of(2 * i as u32);
+                    connection.is_split = region.has_beginning_of(first) != region.has_end_of(last);
+                }
+                network.confine(&region, &lookahead)
+            }
+        };
         let drivers: Vec<_> = {
             let driver = |of| application::driver(of, experiment.seed);
             experiment.applications.iter().map(driver).collect()
@@ -169,6 +201,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
             }
         }
         for (i, flow) in experiment.flows.iter().enumerate() {
+            if !is_here(network.ends_of(2 * i as u32)[0]) {
+                continue;
+            }
             // A driver opens its connections itself.
             if flow.source != Source::Driven {
                 events.push(flow.start, Component::Open(i as u32));
@@ -182,7 +217,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
         events.push(Time::ZERO + experiment.measure.sample, Component::Sample);
         let datagrams = Datagrams::new(experiment, &network);
         for (i, at) in datagrams.first_departures() {
-            events.push(at, Component::Datagram(i));
+            if is_here(network.ends_of(datagrams.path(i))[0]) {
+                events.push(at, Component::Datagram(i));
+            }
         }
         let traced = Traced::all(experiment, &connections);
         let sampled = traced.iter().filter(|row| row.is_sampled(experiment));
@@ -205,6 +242,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             touched: Vec::new(),
             lookahead: lookahead.by,
             end,
+            limit: Time::ZERO,
             now: Time::ZERO,
             reached: Time::ZERO,
             delivered: 0,
@@ -213,9 +251,17 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     fn run(&mut self, control: &Control) -> Result<(), RunError> {
+        self.run_until(self.end + TICK, control)?;
+        self.now = self.end;
+        self.consult(control)
+    }
+
+    /// Everything happens that is due before `limit`.
+    fn run_until(&mut self, limit: Time, control: &Control) -> Result<(), RunError> {
+        self.limit = limit;
         let mut until_control = 0;
         while let Some((at, component)) = self.events.next() {
-            if at > self.end {
+            if at >= limit {
                 break;
             }
             if at < self.reached {
@@ -233,8 +279,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             self.tap.advance(at);
             self.handle(component)?;
         }
-        self.now = self.end;
-        self.consult(control)
+        Ok(())
     }
 
     fn consult(&mut self, control: &Control) -> Result<(), RunError> {
@@ -350,7 +395,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         if let Some(ahead) = self.lookahead.get(row as usize)
             && *ahead > Duration::ZERO
         {
-            return self.packets_arrive(row, self.end.min(self.now + *ahead));
+            return self.packets_arrive(row, self.limit.min(self.now + *ahead));
         }
         let (handle, next) = self.take(row)?;
         match next {

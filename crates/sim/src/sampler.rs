@@ -104,6 +104,42 @@ impl Sampler {
         });
     }
 
+    /// Takes over the samples of another region: of rows the window if their source is there and the
+    /// goodput if their sink is, and of links those that begin there.
+    pub(crate) fn absorb(
+        &mut self,
+        other: &Sampler,
+        has_ends: impl Fn(usize) -> (bool, bool),
+        has_link: impl Fn(usize) -> bool,
+    ) {
+        let (own, others) = (&mut self.series, &other.series);
+        for row in 0..own.flow.len() {
+            let (has_source, has_sink) = has_ends(own.flow[row] as usize);
+            if has_source {
+                own.cwnd_segments[row] = others.cwnd_segments[row];
+                own.ssthresh_segments[row] = others.ssthresh_segments[row];
+                own.srtt_s[row] = others.srtt_s[row];
+                own.pipe_segments[row] = others.pipe_segments[row];
+                if self.inflates {
+                    own.inflated_cwnd_segments[row] = others.inflated_cwnd_segments[row];
+                }
+            }
+            if has_sink {
+                own.goodput_bps[row] = others.goodput_bps[row];
+            }
+        }
+        let (own, others) = (&mut self.queues, &other.queues);
+        for row in 0..own.link.len() {
+            if has_link(own.link[row] as usize) {
+                own.backlog_packets[row] = others.backlog_packets[row];
+                own.backlog_bytes[row] = others.backlog_bytes[row];
+                own.drops[row] = others.drops[row];
+                own.losses[row] = others.losses[row];
+                own.throughput_bps[row] = others.throughput_bps[row];
+            }
+        }
+    }
+
     pub(crate) fn finish(self) -> (Series, QueueSeries) {
         (self.series, self.queues)
     }

@@ -15,6 +15,7 @@ mod lookahead;
 mod parallel;
 mod queues;
 mod scenarios;
+mod side_by_side;
 mod theory;
 mod topologies;
 mod wlan;

@@ -28,8 +28,8 @@ class Backend(Protocol):
 
     name: str
 
-    def control(self) -> Progress:
-        """A fresh handle to follow or stop one run."""
+    def control(self, cores: int = 1) -> Progress:
+        """A fresh handle to follow or stop one run, which may use so many cores."""
 
     def engine(self) -> str:
         """Digest of the program that computes, so that kept results are not mistaken for new."""

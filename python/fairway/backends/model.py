@@ -20,7 +20,7 @@ class Models:
 
     name = "model"
 
-    def control(self) -> Control:
+    def control(self, cores: int = 1) -> Control:  # noqa: ARG002
         """A fresh handle; there is nothing to follow or stop."""
         return Control()
 

@@ -22,9 +22,9 @@ class Simulator:
 
     name = "sim"
 
-    def control(self) -> _core.Control:
-        """A fresh handle to follow or stop one run."""
-        return _core.Control()
+    def control(self, cores: int = 1) -> _core.Control:
+        """A fresh handle to follow or stop one run, which may use so many cores."""
+        return _core.Control(cores)
 
     def engine(self) -> str:
         """SHA-256 of the compiled module: two builds of one version may differ."""

@@ -51,7 +51,7 @@ class Xfer:
                     "other end of the path prints where it waits and the token"
                 )
 
-    def control(self) -> Control:
+    def control(self, cores: int = 1) -> Control:  # noqa: ARG002
         """A fresh handle to follow or stop one run."""
         return Control()
 

@@ -40,7 +40,7 @@ Seed = Annotated[
     int | None, Option(min=0, max=2**63 - 1, help="Seed instead of the experiment's own.")
 ]
 Threads = Annotated[
-    int | None, Option("--threads", "-j", min=1, max=1024, help="Runs at a time.  [default: cores]")
+    int | None, Option("--threads", "-j", min=1, max=1024, help="Threads.  [default: cores]")
 ]
 
 Metrics = Annotated[

@@ -109,7 +109,7 @@ def _worker_factory(
             lambda part: (
                 Pool(answer, storage, threads)
                 if suits(answer, storage, part.points)
-                else Threads(answer, storage, threads)
+                else Threads(answer, storage, threads, max(1, threads // len(part.points)))
             )
         )
         return

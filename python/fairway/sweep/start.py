@@ -58,7 +58,8 @@ def run(
             `cc = "python:module.MyCC"`.
         backend: What answers: "sim", "linux" for a real kernel in virtual time, or
             `fairway.backends.xfer.Xfer(peer, token)` for a real path.
-        threads: Runs of a sweep at the same time; as many as there are cores if not given.
+        threads: Runs of a sweep at the same time; as many as there are cores if not given. A
+            simulation of a large network may use as many itself.
         repeat: How many more times to run it with the same seed; the summary's `repeated` then
             says how far the figures differ. Not for sweeps.
         figures: Formats of figures to write beside the tables: "pdf", "png", "svg".
@@ -130,7 +131,7 @@ def run(
         raise InputError("--dask: for the runs of a sweep; this experiment is one run")
 
     def once() -> Run:
-        found = run_plan(planned, chosen, progress=progress)
+        found = run_plan(planned, chosen, threads=threads, progress=progress)
         run = found.outcomes[0].run
         warm_up.tell(run, found.warm_up)
         return run

@@ -33,8 +33,10 @@ def available_cores() -> int:
 class Threads:
     """Worker threads and what they have in common."""
 
-    def __init__(self, answer: Answer, storage: Storage, count: int) -> None:
+    def __init__(self, answer: Answer, storage: Storage, count: int, cores: int = 1) -> None:
+        """So many threads, whose runs may use so many cores each."""
         self._answer = answer
+        self._cores = cores
         self._storage = storage
         self._pool = ThreadPoolExecutor(max_workers=count)
         self._futures: list[Future[Outcome]] = []
@@ -99,7 +101,7 @@ class Threads:
 
     def _one(self, index: int, point: Point) -> Outcome:
         backend = self._answer.backend
-        control = backend.control()
+        control = backend.control(self._cores)
         with self._lock:
             if self._stop.is_set():
                 raise Cancelled

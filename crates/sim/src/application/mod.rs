@@ -29,7 +29,7 @@ use crate::direction::Direction;
 use fairway_spec::{Application, Workload};
 
 /// What an application does.
-pub(crate) trait Driver {
+pub(crate) trait Driver: Send {
     /// Its start has come.
     fn begin(&mut self, context: &mut Context<'_>);
 

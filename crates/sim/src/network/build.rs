@@ -44,15 +44,15 @@ impl Network {
 pub(super) struct Builder<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) window: Window,
-    specs: Vec<Spec<'a>>,
+    pub(super) specs: Vec<Spec<'a>>,
 }
 
 /// One direction of a link, or a node of a cell.
-struct Spec<'a> {
+pub(super) struct Spec<'a> {
     what: What<'a>,
     name: String,
     /// Where it begins and ends.
-    ends: [Node; 2],
+    pub(super) ends: [Node; 2],
     /// Towards the sinks.
     forward: bool,
     loss_probability: f64,
@@ -60,7 +60,7 @@ struct Spec<'a> {
     /// Whether a sender waits for packets to leave it.
     is_awaited: bool,
     /// What both directions of a link draw their losses from, if those are replayed.
-    draws: Option<SharedDraws>,
+    pub(super) draws: Option<SharedDraws>,
 }
 
 #[derive(Clone, Copy)]
@@ -97,6 +97,11 @@ impl<'a> Spec<'a> {
         }
     }
 
+    /// Whether it is the way out of a host.
+    pub(super) fn is_inside(&self) -> bool {
+        matches!(self.what, What::Host)
+    }
+
     /// Propagation delay.
     fn delay(&self) -> Duration {
         match self.what {
@@ -106,7 +111,7 @@ impl<'a> Spec<'a> {
     }
 
     /// Packets take no less than this.
-    fn least_delay(&self) -> Duration {
+    pub(super) fn least_delay(&self) -> Duration {
         match self.what {
             What::Link(link) if link.extras.is_none() => link.delay,
             What::Link(_) | What::Host | What::Node(_) => Duration::ZERO,
@@ -219,6 +224,11 @@ impl Routes {
         self.routes.extend(routes);
     }
 
+    /// All routes.
+    pub(super) fn all(&self) -> impl Iterator<Item = &[u32]> {
+        self.routes.iter().map(Vec::as_slice)
+    }
+
     /// The routes of each path.
     fn paths(&self) -> impl Iterator<Item = &[Vec<u32>]> {
         let mut rest = &self.routes[..];
@@ -293,8 +303,10 @@ impl<'a> Builder<'a> {
         for (express, spec) in express.iter_mut().zip(&self.specs) {
             *express &= !spec.is_port();
         }
+        let regions = self.regions(&routes);
+        (0..).zip(&mut express).for_each(|(link, express)| *express &= !regions.is_cut(link));
         let delays: Vec<Duration> = self.specs.iter().map(Spec::delay).collect();
-        let (exits, shared_queues) = exits(paths, &express, &delays);
+        let (exits, shared_queues) = exits(paths, &express, &delays, &regions);
         let lookahead = NetworkView {
             routes: paths,
             counts: &routes.counts,
@@ -331,6 +343,9 @@ impl<'a> Builder<'a> {
             shared_queues: shared_queues as u32,
             lookahead,
             link_events: Vec::new(),
+            regions,
+            leads_away: Vec::new(),
+            departures: Vec::new(),
         }
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use fairway_units::Duration;
 
+use super::regions::Regions;
+
 /// Where packets go that a link has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Exit {
@@ -15,6 +17,8 @@ pub(super) enum Exit {
     /// Into this delivery queue, shared with links that are alike, if it arrives after what is
     /// there; else into the link's own delivery queue.
     Shared(u32),
+    /// Away, to a region that is simulated elsewhere.
+    Away,
 }
 
 /// Which links can be express: all their packets go on to links that nothing else feeds, no host
@@ -50,11 +54,12 @@ pub(super) fn express_links(paths: &[Vec<u32>], links: usize) -> Vec<bool> {
 
 /// Where the packets of each link go, and how many delivery queues are shared: by links in which
 /// packets mostly arrive in the order in which they entered any of them, which are links of equal
-/// delay that lead to the same link, or are fed by the same express link.
+/// delay in one region that lead to the same link, or are fed by the same express link.
 pub(super) fn exits(
     paths: &[Vec<u32>],
     express: &[bool],
     delays: &[Duration],
+    regions: &Regions,
 ) -> (Vec<Exit>, usize) {
     let mut feeders = vec![None; express.len()];
     let mut followers = vec![None; express.len()];
@@ -65,10 +70,16 @@ pub(super) fn exits(
         }
     }
     let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for link in (0..express.len()).filter(|link| !express[*link]) {
-        alike.entry((feeders[link], followers[link], delays[link])).or_default().push(link);
-    }
     let mut exits = vec![Exit::Express; express.len()];
+    for link in (0..express.len()).filter(|link| !express[*link]) {
+        if regions.is_cut(link as u32) {
+            exits[link] = Exit::Row;
+            continue;
+        }
+        let region = regions.beginning_of(link as u32);
+        let kind = (region, feeders[link], followers[link], delays[link]);
+        alike.entry(kind).or_default().push(link);
+    }
     let mut queues = 0;
     for links in alike.values() {
         let exit = if links.len() == 1 { Exit::Row } else { Exit::Shared(queues as u32) };
@@ -101,11 +112,11 @@ mod tests {
         // Sources towards the bottleneck 0, sinks towards it 1, behind it to sinks 2 and back to
         // sources 3.
         let expected = [0, 3, 2, 1, 0, 3, 2, 1].map(shared);
-        let (exits_found, queues) = exits(&paths, &through, &delays);
+        let (exits_found, queues) = exits(&paths, &through, &delays, &Regions::one(10));
         assert_eq!((&exits_found[..2], &exits_found[2..], queues), (&[x, x][..], &expected[..], 4));
         // A host further away keeps its packets to itself.
         delays[2] = Duration::from_millis(2);
-        let (exits_found, queues) = exits(&paths, &through, &delays);
+        let (exits_found, queues) = exits(&paths, &through, &delays, &Regions::one(10));
         assert_eq!((exits_found[2], exits_found[6], queues), (Exit::Row, Exit::Row, 3));
     }
 

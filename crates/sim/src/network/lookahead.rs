@@ -43,24 +43,29 @@ impl Lookahead {
     /// others at once, nor where all is to be in the order of time. The delivery queues are the
     /// same then, so that events at the same time are in the same order.
     pub(crate) fn within(&self, experiment: &Experiment, captures: bool) -> Self {
-        let is_alone = |flow: &Flow| {
-            let is_driven = flow.application.is_some() || flow.source == Source::Driven;
-            // A user's algorithms may know of each other.
-            let is_own = experiment.catalogue.is_foreign(&flow.cc.name);
-            // Ends that both send keep one account of what is done.
-            !is_driven && !is_own && !flow.both_ways && flow.reading.is_none()
-        };
         let mut ahead = self.clone();
-        // Directions that draw from one sequence see each other's packets.
-        let replays = |link: &Link| link.replayed_loss().is_some();
-        let replays = experiment.topology.shape.links().into_iter().any(replays);
-        let in_order = captures || experiment.measure.losses || replays;
-        if in_order || !experiment.applications.is_empty() || !experiment.flows.iter().all(is_alone)
-        {
+        if captures || !happens_apart(experiment) {
             ahead.by.fill(Duration::ZERO);
         }
         ahead
     }
+}
+
+/// Whether what happens at one place is seen at others only over links, and not all is to be in the
+/// order of time.
+pub(crate) fn happens_apart(experiment: &Experiment) -> bool {
+    let is_alone = |flow: &Flow| {
+        let is_driven = flow.application.is_some() || flow.source == Source::Driven;
+        // A user's algorithms may know of each other.
+        let is_own = experiment.catalogue.is_foreign(&flow.cc.name);
+        // Ends that both send keep one account of what is done.
+        !is_driven && !is_own && !flow.both_ways && flow.reading.is_none()
+    };
+    // Directions that draw from one sequence see each other's packets.
+    let replays = |link: &Link| link.replayed_loss().is_some();
+    let replays = experiment.topology.shape.links().into_iter().any(replays);
+    let in_order = experiment.measure.losses || replays;
+    !in_order && experiment.applications.is_empty() && experiment.flows.iter().all(is_alone)
 }
 
 impl NetworkView<'_> {
@@ -117,7 +122,7 @@ impl NetworkView<'_> {
                     let places = next.as_ref().map_or(&at_end[..], |next| next);
                     let own = self.shared_queues + link;
                     let queues = match self.exits[link] {
-                        Exit::Express => [None, None],
+                        Exit::Express | Exit::Away => [None, None],
                         Exit::Row => [Some(own as u32), None],
                         Exit::Shared(queue) => [Some(own as u32), Some(queue)],
                     };
@@ -147,13 +152,14 @@ struct Meeting {
 #[cfg(test)]
 mod tests {
     use super::super::exits::{exits, express_links};
+    use super::super::regions::Regions;
     use super::*;
 
     /// The lookahead of connections whose paths come in pairs, over links of these delays.
     fn lookahead(paths: &[Vec<u32>], millis: &[u64], count: usize) -> (Lookahead, usize) {
         let delays: Vec<Duration> = millis.iter().map(|ms| Duration::from_millis(*ms)).collect();
         let express = express_links(paths, delays.len());
-        let (exits, shared_queues) = exits(paths, &express, &delays);
+        let (exits, shared_queues) = exits(paths, &express, &delays, &Regions::one(delays.len()));
         let plan = NetworkView {
             routes: paths,
             counts: &vec![1; paths.len()],

@@ -1,9 +1,11 @@
 //! All link directions, and the packets on their way through them.
 
+mod bisection;
 mod build;
 mod cell;
 mod exits;
 mod lookahead;
+mod regions;
 mod wlan;
 
 use fairway_net::wlan::{CellFigures, NodeId};
@@ -15,14 +17,15 @@ use prefetch_index::prefetch_index;
 
 use crate::capture::Tap;
 use crate::delivery_queues::DeliveryQueues;
-use crate::event::{Component, Due};
+use crate::event::{Component, Due, EventQueue};
 use crate::packet_handle::PacketHandle;
 use crate::path_table::PathTable;
 use cell::Medium;
 use exits::Exit;
 use fairway_spec::{Experiment, HEADERS, Node, REVERSE, TIMESTAMP_OPTION};
 
-pub(crate) use lookahead::Lookahead;
+pub(crate) use lookahead::{Lookahead, happens_apart};
+pub(crate) use regions::{Region, Regions};
 
 /// All link directions of a network and the paths through them.
 pub(crate) struct Network {
@@ -50,6 +53,19 @@ pub(crate) struct Network {
     timing: Timing,
     /// What has become of packets, where that is more than one thing at a time.
     link_events: Vec<LinkEvent>,
+    pub(crate) regions: Regions,
+    /// Which link directions lead to regions that are simulated elsewhere; empty if none do.
+    leads_away: Vec<bool>,
+    /// Packets on their way there.
+    departures: Vec<Departure>,
+}
+
+/// A packet is on its way over a link to a region that is simulated elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) link: u32,
+    pub(crate) due: Due,
+    pub(crate) handle: PacketHandle,
 }
 
 /// One direction of a link.
@@ -104,6 +120,11 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// Rate of the slowest link towards the sink.
+    pub(crate) fn rate_bps(&self) -> f64 {
+        self.slowest.as_bps() as f64
+    }
+
     /// The shortest time in which a transfer may be complete.
     pub(crate) fn ideal_s(&self, bytes: u64, stack: &Stack) -> f64 {
         let headers = HEADERS + if stack.options.timestamps { TIMESTAMP_OPTION } else { 0 };
@@ -245,6 +266,11 @@ impl Network {
                         self.queues.is_empty(own_row) && self.queues.is_in_order(queue, at);
                     if in_order { queue } else { own_row }
                 }
+                Exit::Away => {
+                    let due = Due { at, since };
+                    self.departures.push(Departure { link: index, due, handle });
+                    return Passage::Behind;
+                }
             };
             let due = Due { at, since };
             let begins = self.queues.join(queue, due, handle);
@@ -355,6 +381,11 @@ impl Network {
         if corrupted {
             tap.is_damaged(&packet, index);
         }
+        if self.leads_away.get(index as usize).is_some_and(|leads_away| *leads_away) {
+            let due = Due { at, since: now };
+            self.departures.push(Departure { link: index, due, handle: packet });
+            return None;
+        }
         let queue = self.shared_queues + index;
         if !self.queues.is_in_order(queue, at) {
             return Some((at, Component::Delivery(self.queues.join_apart(packet))));
@@ -413,6 +444,72 @@ impl Network {
             }
             hop = self.path_table.hop(handle.position() + next);
             prefetch_index(&self.devices, hop.link() as usize);
+        }
+    }
+
+    /// From now on only what happens in `region` happens here. Returns the events of its delivery
+    /// queues: they come in the order of those of the whole network.
+    pub(crate) fn confine(&mut self, region: &Region<'_>, lookahead: &Lookahead) -> EventQueue {
+        for (index, device) in (0..).zip(&mut self.devices) {
+            let leads_away = region.is_left_by(index);
+            if let Device::Link(_, exit) = device
+                && leads_away
+            {
+                *exit = Exit::Away;
+            }
+            self.leads_away.push(leads_away);
+        }
+        let here = self.queues_in(region);
+        let ahead = lookahead.queues.iter().copied().filter(|queue| here[*queue as usize]);
+        let others = (0..).zip(&here).filter(|(_, here)| **here).map(|(queue, _)| queue);
+        EventQueue::new(here.len() as u32, &ahead.collect::<Vec<_>>(), others)
+    }
+
+    /// Which delivery queues have packets that arrive in a region.
+    fn queues_in(&self, region: &Region<'_>) -> Vec<bool> {
+        let mut here = vec![false; self.shared_queues as usize];
+        here.extend((0..self.devices.len() as u32).map(|link| region.has_end_of(link)));
+        for (link, device) in (0..).zip(&self.devices) {
+            if let Device::Link(_, Exit::Shared(queue)) = device {
+                here[*queue as usize] |= region.has_end_of(link);
+            }
+        }
+        here
+    }
+
+    /// The shortest time in which a packet comes from one region to another.
+    pub(crate) fn least_delay_between(&self, regions: &Regions) -> Duration {
+        let cut = (0..).zip(&self.paths).filter(|(link, _)| regions.is_cut(*link));
+        cut.map(|(_, (_, delay))| *delay).min().unwrap_or(Duration::MAX)
+    }
+
+    /// The link directions at the beginning and at the end of a path.
+    pub(crate) fn ends_of(&self, path: u32) -> [u32; 2] {
+        let first = self.link_at(self.entrance_of(path));
+        [first, self.path_table.links(path).last().unwrap_or(first)]
+    }
+
+    /// Packets that went elsewhere since this was asked last.
+    pub(crate) fn take_departures(&mut self) -> std::vec::Drain<'_, Departure> {
+        self.departures.drain(..)
+    }
+
+    /// A packet comes from elsewhere. Returns its delivery queue if that has a new next event.
+    pub(crate) fn join(&mut self, departure: Departure) -> Option<u32> {
+        let queue = self.shared_queues + departure.link;
+        self.queues.join(queue, departure.due, departure.handle).then_some(queue)
+    }
+
+    /// Takes over what has become of another region.
+    pub(crate) fn absorb(&mut self, mut other: Network, region: &Region) {
+        for (index, device) in other.devices.into_iter().enumerate() {
+            self.delivered[index] += other.delivered[index];
+            if region.has_beginning_of(index as u32) {
+                self.devices[index] = device;
+            }
+        }
+        for handle in other.queues.take_all() {
+            self.queues.join_apart(handle);
         }
     }
 

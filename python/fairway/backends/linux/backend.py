@@ -35,7 +35,7 @@ class Linux:
 
     name = "linux"
 
-    def control(self) -> Control:
+    def control(self, cores: int = 1) -> Control:  # noqa: ARG002
         """A fresh handle to follow or stop one run."""
         return Control()
 
