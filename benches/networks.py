@@ -17,7 +17,8 @@ the PATH. Its permutation is another of the same kind. It drops next to nothing;
 fills queues, and what it retransmits is not counted.
 
 Rates are of the processor time of the whole process, the start of Python included, and for Fairway
-also of the simulation alone (`wall_s`).
+also of the simulation alone (`wall_s`). Fairway uses one core, and in turn two: what the second one
+gains is by the clock, of the simulation alone.
 """
 
 from __future__ import annotations
@@ -72,12 +73,13 @@ def hosts(arity: int) -> int:
     return arity**3 // 4
 
 
-def run_fairway(arity: int, segments: int) -> dict[str, float]:
+def run_fairway(arity: int, segments: int, cores: int = 1) -> dict[str, float]:
     """One run of the `fairway` command."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "bench.toml"
         path.write_text(tomli_w.dumps(document(arity, segments)), encoding="utf-8")
         command = [sys.executable, "-m", "fairway", "run", str(path), "--json", "--quiet"]
+        command += ["--threads", str(cores)]
         output, wall_s, cpu_s, peak_mb = measure(command)
     summary = json.loads(output)
     if any(flow["fct_s"] is None for flow in summary["flows"]):
@@ -146,10 +148,11 @@ def bench(rounds: int, shorter: int) -> list[dict[str, Any]]:
 
 def bench_tree(arity: int, segments: int, rounds: int, program: str | None) -> dict[str, Any]:
     """One tree in both programs, in turn."""
-    own, other = [], []
+    own, both, other = [], [], []
     for turn in range(1, rounds + 1):
         say(f"fat tree of {hosts(arity)} hosts: round {turn} of {rounds}")
         own.append(run_fairway(arity, segments))
+        both.append(run_fairway(arity, segments, cores=2))
         if program is not None:
             other.append(run_htsim(program, arity, segments))
     result: dict[str, Any] = {
@@ -160,6 +163,8 @@ def bench_tree(arity: int, segments: int, rounds: int, program: str | None) -> d
         "fairway_per_wall_s": rates(own, "wall_s"),
         "fairway_per_simulation_s": rates(own, "simulation_s"),
     }
+    times = zip(own, both, strict=True)
+    result["second_core"] = spread([a["simulation_s"] / b["simulation_s"] for a, b in times])
     if other:
         turns = zip(own, other, strict=True)
         ratios = [rate(a, "cpu_s") / rate(b, "cpu_s") for a, b in turns]
@@ -194,6 +199,7 @@ def table(result: list[dict[str, Any]]) -> str:
         ):
             if key in row:
                 lines.append(f"    {title:26} {ranged(row[key], 2, 1e6)}")
+        lines.append(f"    {'times one core, with two':26} {ranged(row['second_core'], 2)}")
         if "htsim" in row:
             lines.append(f"    {'times htsim, processor':26} {ranged(row['ratio_to_htsim'], 2)}")
         for key, title in (("fairway", "Fairway"), ("htsim", "htsim")):

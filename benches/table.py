@@ -90,6 +90,8 @@ def networks(found: list[dict[str, Any]] | None) -> list[Row]:
             there = f"{row['htsim_per_cpu_s']['median'] / 1e6:.2f}"
             beside = ("htsim, Swift", there, ranged(row["ratio_to_htsim"], 2))
         rows.append((what, own, *beside))
+        what = f"fat tree of {row['hosts']} hosts, a second core, times one"
+        rows.append((what, ranged(row["second_core"], 2), "", "", ""))
     return rows
 
 

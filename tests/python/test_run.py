@@ -5,12 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import fairway
 from conftest import SMALL, command
 from waiting import PATIENCE_S, until
+
+#: A fat tree of 128 hosts.
+LARGE = Path(__file__).parents[2] / "examples" / "fat-tree-permutation.toml"
 
 
 def refused(done, says: str) -> None:
@@ -62,6 +66,19 @@ def test_the_same_seed_gives_the_same_tables(small, tmp_path):
     for table in ("flows", "series", "queues"):
         one, two = ((tmp_path / n / f"{table}.parquet").read_bytes() for n in ("a", "b"))
         assert one == two, table
+
+
+def test_a_large_network_on_several_cores_gives_the_same_tables(tmp_path):
+    shorter = {"duration": "20 ms"}
+    runs = [
+        fairway.run(LARGE, tmp_path / str(cores), threads=cores,
+                    overrides=shorter)
+        for cores in (1, 3)
+    ]  # fmt: skip
+    assert sum(flow["sent_segments"] for flow in runs[0].summary["flows"]) > 10_000
+    for name in ("series.parquet", "queues.parquet", "flows.parquet"):
+        one, several = ((tmp_path / cores / name).read_bytes() for cores in "13")
+        assert one == several, name
 
 
 def test_bad_files(tmp_path, small):
