@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 
-use crate::{Cancelled, Control, arrays};
+use crate::columns::arrays;
+use crate::{Cancelled, Control};
 
 create_exception!(
     _core,

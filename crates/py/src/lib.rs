@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod capture;
+mod columns;
 mod experiment;
 mod linux;
 mod model;
@@ -16,13 +17,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use algorithm::{AlgorithmError, Algorithms};
+use columns::Columns;
 use experiment::{Document, ExperimentError, experiment_error};
 use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
-use fairway_schema::{Cause, Values};
+use fairway_schema::Cause;
 use fairway_sim::{RunError, run_captured, run_on};
 use fairway_sweep::summary_text;
 use fairway_tcp::{PRESETS, Preset};
-use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -73,20 +74,35 @@ impl Control {
 struct RunData {
     #[pyo3(get)]
     summary: String,
-    #[pyo3(get)]
-    series: Py<PyDict>,
+    series: Columns,
     #[pyo3(get)]
     flow_ids: Vec<String>,
-    #[pyo3(get)]
-    queues: Py<PyDict>,
+    queues: Columns,
     #[pyo3(get)]
     link_ids: Vec<String>,
-    #[pyo3(get)]
-    losses: Option<Py<PyDict>>,
+    losses: Option<Columns>,
     #[pyo3(get)]
     loss_flow_ids: Vec<String>,
     #[pyo3(get)]
     loss_link_ids: Vec<String>,
+}
+
+#[pymethods]
+impl RunData {
+    #[getter]
+    fn series(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        self.series.get(py)
+    }
+
+    #[getter]
+    fn queues(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        self.queues.get(py)
+    }
+
+    #[getter]
+    fn losses(&self, py: Python<'_>) -> PyResult<Option<Py<PyDict>>> {
+        self.losses.as_ref().map(|losses| losses.get(py)).transpose()
+    }
 }
 
 /// Version of the simulator.
@@ -122,11 +138,11 @@ fn run(
     })?;
     Ok(RunData {
         summary,
-        series: arrays(py, result.series.into_columns())?,
+        series: Columns::new(result.series.into_columns()),
         flow_ids: result.flow_ids,
-        queues: arrays(py, result.queues.into_columns())?,
+        queues: Columns::new(result.queues.into_columns()),
         link_ids: result.link_ids,
-        losses: result.losses.map(|losses| arrays(py, losses.into_columns())).transpose()?,
+        losses: result.losses.map(|losses| Columns::new(losses.into_columns())),
         loss_flow_ids: result.loss_flow_ids,
         loss_link_ids: result.loss_link_ids,
     })
@@ -258,33 +274,6 @@ pub(crate) fn run_error(error: RunError) -> PyErr {
         }
         RunError::Capture(error) => PyOSError::new_err(error.to_string()),
     }
-}
-
-/// Columns as NumPy arrays by their names.
-pub(crate) fn arrays(
-    py: Python<'_>,
-    columns: impl Iterator<Item = (&'static str, Values)>,
-) -> PyResult<Py<PyDict>> {
-    let arrays = no_arrays(py)?;
-    for (name, values) in columns {
-        match values {
-            Values::Real(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::Count(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::Integer(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::Name(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::Choice(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::MaybeChoice(values) => arrays.set_item(name, values.into_pyarray(py)),
-            Values::Flag(values) => arrays.set_item(name, values.into_pyarray(py)),
-        }?;
-    }
-    Ok(arrays.unbind())
-}
-
-/// An empty mapping for arrays. It imports NumPy: Ctrl-C in that import is an error here, and a panic in
-/// `into_pyarray`.
-pub(crate) fn no_arrays(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    py.import("numpy")?;
-    Ok(PyDict::new(py))
 }
 
 /// Columns of every table of results by the table's name, and units by the end of a name, as JSON.

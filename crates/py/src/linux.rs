@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
+use crate::columns::arrays;
 use crate::experiment::{Document, experiment_error};
-use crate::{arrays, with_algorithms};
+use crate::with_algorithms;
 
 create_exception!(
     _core,

@@ -11,8 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
+use crate::columns::no_arrays;
 use crate::experiment::{Document, experiment_error};
-use crate::{SimulationError, no_arrays, run_error};
+use crate::{SimulationError, run_error};
 
 /// Threads that simulate experiments one after the other.
 #[pyclass(frozen, module = "fairway._core")]

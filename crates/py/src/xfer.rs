@@ -12,8 +12,9 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::columns::arrays;
 use crate::experiment::{Document, experiment_error};
-use crate::{arrays, with_algorithms};
+use crate::with_algorithms;
 
 create_exception!(
     _core,

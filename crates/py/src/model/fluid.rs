@@ -23,7 +23,7 @@ pub(super) fn fluid_run<'py>(
     let Answer { value: curves, outside } =
         py.detach(|| fluid.run(duration_s, points)).map_err(refused)?;
     let means = json!(curves.means_since(since_s)).to_string();
-    let columns = crate::no_arrays(py)?;
+    let columns = crate::columns::no_arrays(py)?;
     columns.set_item("means", means)?;
     columns.set_item("outside", outside)?;
     set_curves(&columns, curves)?;
