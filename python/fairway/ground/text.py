@@ -62,7 +62,13 @@ def column(values: Sequence[float | None], digits: int = 4) -> list[str]:
     # Decimals that are zero in every value say nothing: 9.5 and 10 are 9.5 and 10.0.
     while places and all(math.isclose(value, round(value, places - 1)) for value in known):
         places -= 1
-    return [_fixed(value, places) for value in values]
+    write, last = f"{{:,.{places}f}}".format, 10.0**-places
+    return [
+        write(value)
+        if value is not None and last <= abs(value) < math.inf
+        else _fixed(value, places)
+        for value in values
+    ]
 
 
 def _fixed(value: float | None, places: int) -> str:

@@ -122,10 +122,10 @@ def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
     return known[of.name].read(replace(of, rows=_compared(summary["flows"])))
 
 
-def of_compared(flows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> list[float | None]:
+def of_compared(flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[float | None]:
     """Metrics of `catalogue.OF_FLOWS`, made of counters, of all flows that are compared."""
-    known, rows = by_name(of_links=False), _compared(flows)
-    return [known[name].read(Subject(name, rows, None, None)) for name in names]
+    known, of = by_name(of_links=False), Subject(", ".join(names), _compared(flows), None, None)
+    return [known[name].read(of) for name in names]
 
 
 def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:

@@ -71,13 +71,13 @@ class Subject:
 
     def total(self, column: str) -> int | None:
         """A counter of all rows; None where one of them has none."""
-        values = [row.get(column) for row in self.rows]
-        return None if None in values else sum(int(v) for v in values if v is not None)
+        values: list[Any] = [row.get(column) for row in self.rows]
+        return None if None in values else sum(map(int, values))
 
     def values(self, column: str) -> list[float] | None:
         """A column of all rows; None where one of them has no value."""
-        found = [row.get(column) for row in self.rows]
-        return None if None in found else [float(v) for v in found if v is not None]
+        found: list[Any] = [row.get(column) for row in self.rows]
+        return None if None in found else list(map(float, found))
 
     def mean(self, column: str) -> float | None:
         """Mean of a column over the rows; None where one of them has no value."""

@@ -137,23 +137,30 @@ class Table:
     @property
     def body(self) -> str:
         """Its rows as HTML: a template takes five times as long, and a sweep has many rows."""
-        return "".join(self._row(number, row) for number, row in enumerate(self.rows))
+        columns = enumerate(zip(*self.rows, strict=True))
+        rows = zip(*(self._cells(index, cells) for index, cells in columns), strict=True)
+        return "".join(
+            f"<tr{self._attributes(number)}>{''.join(row)}</tr>\n"
+            for number, row in enumerate(rows)
+        )
 
-    def _row(self, number: int, row: Sequence[str]) -> str:
+    def _attributes(self, number: int) -> str:
         attributes = [
             f' data-tag-{index}="{_escaped("|".join(values[number]))}"'
             for index, values in enumerate(self.tags.values())
         ]
         if self.picks:
             attributes.append(f' data-pick="{_escaped("|".join(self.picks[number]))}"')
-        start = f'<tr{"".join(attributes)}><th scope="row">{content(row[0])}</th>'
-        return start + "".join(self._cell(*cell) for cell in enumerate(row[1:], 1)) + "</tr>\n"
+        return "".join(attributes)
 
-    def _cell(self, index: int, cell: str) -> str:
+    def _cells(self, index: int, cells: Sequence[str]) -> list[str]:
+        shown = _contents(cells)
+        if index == 0:
+            return [f'<th scope="row">{cell}</th>' for cell in shown]
         if self.is_number(index):
-            return f'<td class="n">{content(cell)}</td>'
-        prose = ' class="prose"' if self.is_prose(index, cell) else ""
-        return f"<td{prose}>{content(cell)}</td>"
+            return [f'<td class="n">{cell}</td>' for cell in shown]
+        kinds = (' class="prose"' if self.is_prose(index, cell) else "" for cell in cells)
+        return [f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, shown, strict=True)]
 
 
 def _escaped(words: str) -> str:
@@ -170,6 +177,15 @@ def content(cell: str) -> str:
     if cell in MARKS:
         return f'<span class="word {cell.replace(" ", "-")}">{shown}</span>'
     return shown
+
+
+def _contents(cells: Sequence[str]) -> list[str]:
+    """`content` of each cell; plain text is escaped all at once, as sweeps have much of it."""
+    joined = "\n".join(cells)
+    is_plain = {*map(type, cells)} == {str} and MARKS.keys().isdisjoint(cells)
+    if is_plain and joined.count("\n") == len(cells) - 1:
+        return _escaped(joined).split("\n")
+    return list(map(content, cells))
 
 
 @dataclass(frozen=True)
