@@ -37,6 +37,7 @@ __all__ = [
     "analyse",
     "check_captures",
     "compare_captures",
+    "entries",
     "fluid_fixed_point",
     "fluid_rules",
     "fluid_run",
@@ -64,7 +65,6 @@ __all__ = [
     "run",
     "run_script",
     "schema",
-    "spaced",
     "specimen",
     "version",
     "xfer_layout",
@@ -182,11 +182,11 @@ class Pool:
     """Threads that simulate experiments one after the other."""
 
     def __new__(cls, experiments: Sequence[_Document], threads: int) -> Pool: ...
-    def finished(self, timeout_s: float) -> list[tuple[int, bytes | Exception]]:
-        """What has finished since it was last asked: the place of each run, and its summary.
+    def finished(self, timeout_s: float) -> list[tuple[int, tuple[bytes, bytes] | Exception]]:
+        """What has finished since it was last asked: the place of each run, and what it gave.
 
-        Waits so long for many, or for the last ones. A summary is compact JSON; instead of one
-        there may be what `run` would have raised.
+        Waits so long for many, or for the last ones. A run gives its experiment and its summary as
+        compact JSON, or what `run` would have raised.
         """
     def fraction(self) -> float:
         """Runs done of those that are under way, as a number of runs."""
@@ -750,8 +750,23 @@ def outline(json: bytes) -> bytes:
     The outlines of what differs in numbers alone are the same, and of no JSON it is none.
     """
 
-def spaced(compact: bytes) -> str:
-    """Compact JSON as `json.dumps` writes it by default, with a space after commas and colons."""
+def entries(
+    axes: Sequence[Mapping[str, Any]],
+    repetitions: Sequence[int],
+    summaries: Sequence[bytes],
+    metrics: Sequence[tuple[str, Sequence[float | None]]],
+) -> list[bytes]:
+    """Points of a sweep as lines of its `summary.json`, in pieces; every line ends in a comma.
+
+    Args:
+        axes: What each point sets.
+        repetitions: Which repetition of these values each is.
+        summaries: The summary of each as compact JSON.
+        metrics: Names of further metrics, each with a value for each point.
+
+    Raises:
+        ValueError: If a metric is infinite or not a number, which JSON cannot hold.
+    """
 
 def specimen(path: str, kind: str | None = None) -> str | None:
     """A small valid experiment, as JSON, that has the key at `path` in a table of `kind`.

@@ -15,7 +15,7 @@ from fairway.ground.progress import Silent
 from fairway.sweep.pool import Pool, suits
 from fairway.sweep.rows import ROWS, Rows, read_rows
 from fairway.sweep.run import run_plan
-from fairway.sweep.storage import Answer, InMemory
+from fairway.sweep.storage import Answer
 from test_sweep_scale import TINY, tree
 
 #: Runs that differ: packets are lost at random. Flows of TCP have ns-3's counters, one has none.
@@ -180,20 +180,19 @@ def test_metrics_that_are_asked_for_are_of_the_same_runs(tmp_path):
         assert sweep.table[name].to_list() == expected
 
 
-def test_what_needs_the_interpreter_keeps_its_own_way(tmp_path):
+def test_what_needs_the_interpreter_keeps_its_own_way():
     backend = fairway.backends.backend("sim")
     points = plan(TINY, overrides={"capture.at": "hosts", "sweep.repetitions": 2}).points
     answer = Answer(backend, plan(TINY).algorithms, _core.version())
-    rows = Rows(tmp_path, answer)
-    assert suits(answer, rows, plan(TINY).points)
-    assert not suits(answer, rows, points)
-    assert not suits(answer, InMemory(), plan(TINY).points)
-    rows.close(None)
+    assert suits(answer, plan(TINY).points)
+    assert not suits(answer, points)
 
 
 def test_no_runs_at_all_are_finished_at_once(tmp_path):
     answer = Answer(fairway.backends.backend("sim"), plan(TINY).algorithms, _core.version())
-    workers = Pool(answer, InMemory(), 2)
+    rows = Rows(tmp_path, answer)
+    workers = Pool(rows, 2)
     workers.start({})
     assert (workers.finished(60.0), workers.fraction()) == ([], 0.0)
     workers.close()
+    rows.close(None)

@@ -63,6 +63,17 @@ impl<'py> FromPyObject<'_, 'py> for Document {
     }
 }
 
+/// A value without objects of Python in it.
+pub(crate) struct PlainData(pub(crate) Value);
+
+impl<'py> FromPyObject<'_, 'py> for PlainData {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        plain(&object, "", 0).map(PlainData)
+    }
+}
+
 /// Every name is an algorithm: the experiment has been planned with those that there were.
 struct AsPlanned;
 

@@ -342,6 +342,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::indented, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::outline, module)?)?;
-    module.add_function(wrap_pyfunction!(sweep::spaced, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::entries, module)?)?;
     model::register(module)
 }

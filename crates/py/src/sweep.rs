@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use fairway_sweep::{Cell, Failure, Table};
+use fairway_sweep::{Cell, Entry, Failure, Table};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::columns::no_arrays;
-use crate::experiment::{Document, experiment_error};
+use crate::experiment::{Document, PlainData, experiment_error};
 use crate::{SimulationError, run_error};
 
 /// Threads that simulate experiments one after the other.
@@ -27,7 +27,8 @@ impl Pool {
         Pool(fairway_sweep::Pool::start(points, threads))
     }
 
-    /// What has finished since it was last asked: the place of each run, and its summary or error.
+    /// What has finished since it was last asked: the place of each run, and its experiment and summary
+    /// as JSON, or its error.
     fn finished<'py>(
         &self,
         py: Python<'py>,
@@ -37,7 +38,10 @@ impl Pool {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let found = py.detach(|| self.0.finished(timeout));
         let given = |(place, result): fairway_sweep::Finished| match result {
-            Ok(summary) => Ok((place, PyBytes::new(py, &summary).into_any())),
+            Ok(answer) => {
+                let lines = [answer.experiment, answer.summary].map(|line| PyBytes::new(py, &line));
+                Ok((place, PyTuple::new(py, lines)?.into_any()))
+            }
             Err(failure) => Ok((place, failed(failure).into_bound_py_any(py)?)),
         };
         found.into_iter().map(given).collect()
@@ -74,8 +78,7 @@ impl Summaries {
     #[new]
     fn new(py: Python<'_>, summaries: Vec<Bound<'_, PyBytes>>) -> PyResult<Self> {
         let lines: Vec<&[u8]> = summaries.iter().map(|summary| summary.as_bytes()).collect();
-        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        py.detach(|| fairway_sweep::Summaries::read(&lines, threads))
+        py.detach(|| fairway_sweep::Summaries::read(&lines, cores()))
             .map(Summaries)
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
@@ -169,20 +172,43 @@ fn counts(cells: &[Cell]) -> Option<Vec<u64>> {
     cells.iter().map(of).collect()
 }
 
-/// Compact JSON as `json.dumps` writes it by default, with a space after commas and colons.
+/// Points of a sweep as lines of its `summary.json` in pieces, with metrics by their names.
 #[pyfunction]
-pub(crate) fn spaced(compact: &[u8]) -> PyResult<String> {
-    text(fairway_sweep::spaced(compact))
+pub(crate) fn entries<'py>(
+    py: Python<'py>,
+    axes: Vec<PlainData>,
+    repetitions: Vec<u64>,
+    summaries: Vec<Bound<'py, PyBytes>>,
+    metrics: Vec<(String, Vec<Option<f64>>)>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let place = |place: usize| metrics.iter().map(|(_, values)| values[place]).collect();
+    let points: Vec<_> = axes
+        .into_iter()
+        .zip(repetitions)
+        .zip(&summaries)
+        .enumerate()
+        .map(|(number, ((axes, repetition), summary))| Entry {
+            axes: axes.0,
+            repetition,
+            summary: summary.as_bytes(),
+            metrics: place(number),
+        })
+        .collect();
+    let names: Vec<_> = metrics.into_iter().map(|(name, _)| name).collect();
+    py.detach(|| fairway_sweep::entries(&points, &names, cores()))
+        .map(|pieces| pieces.iter().map(|piece| PyBytes::new(py, piece)).collect())
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Compact JSON as `json.dumps` writes it with `indent=2`.
 #[pyfunction]
 pub(crate) fn indented(compact: &str) -> PyResult<String> {
-    text(fairway_sweep::indented(compact.as_bytes()))
-}
-
-fn text(utf8: Vec<u8>) -> PyResult<String> {
-    String::from_utf8(utf8).map_err(|error| PyValueError::new_err(error.to_string()))
+    String::from_utf8(fairway_sweep::indented(compact.as_bytes()))
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// JSON with a single 1 for all digits of a number, of its fraction or of its exponent.

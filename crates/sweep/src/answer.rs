@@ -46,14 +46,24 @@ pub fn summary_text(
     compact(&Whole { summary, model: beside(experiment, summary), warnings })
 }
 
-/// Simulates an experiment without a sweep, and gives its summary as one line of JSON.
+/// What is kept of a run: two lines of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The experiment.
+    pub experiment: Vec<u8>,
+    /// What was measured.
+    pub summary: Vec<u8>,
+}
+
+/// Simulates an experiment without a sweep.
 ///
 /// # Errors
 /// [`Failure`].
-pub fn answer(document: &Value, control: &Control) -> Result<Vec<u8>, Failure> {
+pub fn answer(document: &Value, control: &Control) -> Result<Answer, Failure> {
     let experiment = from_document_with(document, &Catalogue::default())?;
     experiment.check_for_simulator()?;
     check_captures(&experiment)?;
     let found = run(&experiment, control)?;
-    Ok(summary_text(&experiment, &found.summary, &found.remarks)?.into_bytes())
+    let summary = summary_text(&experiment, &found.summary, &found.remarks)?;
+    Ok(Answer { experiment: compact(document)?.into_bytes(), summary: summary.into_bytes() })
 }

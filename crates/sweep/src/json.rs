@@ -79,12 +79,10 @@ fn write_number<W: ?Sized + io::Write>(writer: &mut W, value: f64) -> io::Result
     write!(writer, "{digits}e{sign}{size:0>2}")
 }
 
-/// Compact JSON with a space after every comma and colon, as `json.dumps` writes it by default.
-pub fn spaced(compact: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(compact.len() + compact.len() / 8);
-    let (mut quoted, mut escaped) = (false, false);
-    for &byte in compact {
-        text.push(byte);
+/// Adds compact JSON with a space after every comma and colon, as `json.dumps` writes it by default.
+pub fn spaced(compact: &[u8], text: &mut Vec<u8>) {
+    let (mut quoted, mut escaped, mut written) = (false, false, 0);
+    for (place, &byte) in compact.iter().enumerate() {
         if escaped {
             escaped = false;
         } else if byte == b'"' {
@@ -92,10 +90,12 @@ pub fn spaced(compact: &[u8]) -> Vec<u8> {
         } else if quoted {
             escaped = byte == b'\\';
         } else if byte == b',' || byte == b':' {
+            text.extend_from_slice(&compact[written..=place]);
             text.push(b' ');
+            written = place + 1;
         }
     }
-    text
+    text.extend_from_slice(&compact[written..]);
 }
 
 /// Compact JSON as `json.dumps` writes it with `indent=2`.
@@ -237,6 +237,8 @@ mod tests {
     #[test]
     fn spaces_stand_between_values_and_not_in_text() {
         let compact = br#"{"a,b:\"c\\":[1,{"d":null}],"e":"\\"}"#;
-        assert_eq!(spaced(compact), br#"{"a,b:\"c\\": [1, {"d": null}], "e": "\\"}"#);
+        let mut text = b"x".to_vec();
+        spaced(compact, &mut text);
+        assert_eq!(text, br#"x{"a,b:\"c\\": [1, {"d": null}], "e": "\\"}"#);
     }
 }

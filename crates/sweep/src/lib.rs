@@ -5,12 +5,14 @@
 
 mod answer;
 mod json;
+mod overview;
 mod pool;
 mod summaries;
 mod table;
 
-pub use answer::{Failure, answer, summary_text};
-pub use json::{canonical, compact, indented, outline, spaced};
+pub use answer::{Answer, Failure, answer, summary_text};
+pub use json::{canonical, compact, indented, outline};
+pub use overview::{Entry, entries};
 pub use pool::{Finished, Pool};
 pub use summaries::Summaries;
 pub use table::{Cell, Table};

@@ -11,13 +11,13 @@ use std::time::Duration;
 use fairway_schema::Control;
 use serde_json::Value;
 
-use crate::{Failure, answer};
+use crate::{Answer, Failure, answer};
 
 /// So many finished runs are handed over at once, if they come soon enough.
 const BATCH: usize = 256;
 
-/// The place of a point, and its summary or what went wrong.
-pub type Finished = (usize, Result<Vec<u8>, Failure>);
+/// The place of a point, and what is kept of its run or what went wrong.
+pub type Finished = (usize, Result<Answer, Failure>);
 
 /// What a panicking thread has said.
 type Panic = Box<dyn Any + Send>;

@@ -309,12 +309,13 @@ def write_inventory(directory: Path, kind: str, source: str | None = None) -> No
     (directory / inventory.NAME).write_bytes(found.to_bytes())
 
 
-def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = True) -> None:
+def write_file(path: Path, data: bytes | str | Iterable[bytes], *, flush: bool = True) -> None:
     """Write one file, whole or in pieces, that appears under its name only when it is complete.
 
     `flush` makes it outlast a power cut; what is made again from other files need not.
     """
-    pieces = [data] if isinstance(data, bytes | str) else data
+    whole = data.encode() if isinstance(data, str) else data
+    pieces = [whole] if isinstance(whole, bytes) else whole
     temporary: str | None = None
     try:
         with writing(path):
@@ -322,7 +323,7 @@ def write_file(path: Path, data: bytes | str | Iterable[str], *, flush: bool = T
             descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
             with os.fdopen(descriptor, "wb", buffering=_BUFFER_BYTES) as file:
                 for piece in pieces:
-                    file.write(piece.encode() if isinstance(piece, str) else piece)
+                    file.write(piece)
                 if flush:
                     file.flush()
                     os.fsync(file.fileno())

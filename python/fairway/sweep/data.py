@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,10 @@ from fairway.sweep.tables import COSTS, part_table, run_table
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+#: Points whose lines of the summary are in memory together.
+_AT_ONCE = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -172,56 +175,47 @@ class SweepData:
             "stops": [stop.to_json() for stop in self.stops],
         }
 
-    def _summary_lines(self) -> Iterator[str]:
+    def _summary_pieces(self) -> Iterator[bytes]:
         """`summary` as JSON with a line for each point, never all in memory."""
         rest = {"title": self.title, "axes": list(self.axes), **self._how()}
-        yield store.to_json(rest).rstrip("}\n ") + ',\n  "points": ['
-        before = "\n    "
-        for outcome, more in zip(self.outcomes, self._more(), strict=True):
-            point = outcome.point
-            yield (
-                f'{before}{{"axes": {_line(point.axes)}, "repetition": {point.repetition}, '
-                f'"summary": {_core.spaced(outcome.line)}, "metrics": {_line(more)}}}'
+        yield store.to_json(rest).rstrip("}\n ").encode() + b',\n  "points": ['
+        more = self.table.select(self.metrics or COSTS) if self.outcomes else self.table
+        for begin in range(0, len(self), _AT_ONCE):
+            outcomes = self.outcomes[begin : begin + _AT_ONCE]
+            metrics = more[begin : begin + _AT_ONCE].to_dict(as_series=False)
+            last = begin + _AT_ONCE >= len(self)
+            pieces = _core.entries(
+                [outcome.point.axes for outcome in outcomes],
+                [outcome.point.repetition for outcome in outcomes],
+                [outcome.line for outcome in outcomes],
+                list(metrics.items()),
             )
-            before = ",\n    "
-        yield "\n  ]\n}\n"
+            yield from pieces[:-1]
+            yield pieces[-1].removesuffix(b",") if last else pieces[-1]
+        yield b"\n  ]\n}\n"
 
-    def _manifest_lines(self) -> Iterator[str]:
-        """The manifest as JSON; `json` takes ten times as long for its points."""
+    def _manifest(self) -> str:
+        """The manifest as JSON."""
         hashes = [outcome.hash_by(self.version) for outcome in self.outcomes]
-        rest = {
-            "title": self.title,
-            "version": self.version,
-            "content_hash": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
-            "axes": list(self.axes),
-            "points": [],
-            **self._how(),
-        }
-        begin, points, end = store.to_json(rest).partition('"points": []')
-        if not self.outcomes:
-            yield begin + points + end
-            return
-        yield begin + '"points": ['
-        before = "\n    "
         seeds = self._summaries.seeds.tolist()
-        for outcome, seed, content_hash in zip(self.outcomes, seeds, hashes, strict=True):
-            point, directory = outcome.point, outcome.directory
-            axes = _indented(_line(point.axes))
-            yield (
-                f'{before}{{\n      "axes": {axes},\n      "repetition": {point.repetition},\n'
-                f'      "seed": {seed},\n'
-                f'      "directory": {_line(directory.name if directory else None)},\n'
-                f'      "content_hash": "{content_hash}"\n    }}'
-            )
-            before = ",\n    "
-        yield "\n  ]" + end
-
-
-#: A value as JSON on one line; refuses NaN, which JSON cannot hold.
-_line = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-@functools.cache
-def _indented(line: str) -> str:
-    """JSON on several lines, as an entry of the manifest has it."""
-    return store.to_json(json.loads(line)).rstrip().replace("\n", "\n      ")
+        return store.to_json(
+            {
+                "title": self.title,
+                "version": self.version,
+                "content_hash": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+                "axes": list(self.axes),
+                "points": [
+                    {
+                        "axes": outcome.point.axes,
+                        "repetition": outcome.point.repetition,
+                        "seed": seed,
+                        "directory": outcome.directory.name if outcome.directory else None,
+                        "content_hash": content_hash,
+                    }
+                    for outcome, seed, content_hash in zip(
+                        self.outcomes, seeds, hashes, strict=True
+                    )
+                ],
+                **self._how(),
+            }
+        )

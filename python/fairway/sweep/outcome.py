@@ -26,7 +26,7 @@ class Outcome:
         recorded: Its summary; as JSON where there are many, which takes a tenth of the memory.
         directory: Where the run is kept, if it is kept whole.
         in_memory: The run itself, if it was not written.
-        again: Computes the run once more, if its summary alone is kept.
+        again: Computes the run of a point once more, if its summary alone is kept.
         content_hash: SHA-256 over everything that has decided it, if that has been worked out.
     """
 
@@ -34,7 +34,7 @@ class Outcome:
     recorded: dict[str, Any] | bytes = field(repr=False)
     directory: Path | None = None
     in_memory: Run | None = field(default=None, repr=False)
-    again: Callable[[], Run] | None = field(default=None, repr=False)
+    again: Callable[[Point], Run] | None = field(default=None, repr=False)
     content_hash: str | None = field(default=None, repr=False)
 
     @property
@@ -70,7 +70,7 @@ class Outcome:
         if self.directory is not None:
             return load(self.directory)
         assert self.again is not None
-        return self.again()
+        return self.again(self.point)
 
     def series(self) -> pl.DataFrame:
         """The run's time series."""

@@ -9,17 +9,14 @@ from fairway.backends.sim import Simulator
 from fairway.experiment.plan import Point
 from fairway.results.captures import are_wanted
 from fairway.sweep.executor import Finished
-from fairway.sweep.outcome import Outcome
-from fairway.sweep.packed_run import PackedRun
 from fairway.sweep.rows import Rows
-from fairway.sweep.storage import Answer, Storage
+from fairway.sweep.storage import Answer
 
 
 class Pool:
     """Threads that simulate, and whose summaries are written down here."""
 
-    def __init__(self, answer: Answer, storage: Storage, count: int) -> None:
-        self._answer = answer
+    def __init__(self, storage: Rows, count: int) -> None:
         self._storage = storage
         self._count = count
         self._points: Mapping[int, Point] = {}
@@ -36,10 +33,17 @@ class Pool:
 
     def finished(self, timeout_s: float) -> list[Finished]:
         """What has finished since it was last asked, written down; waits for more so long."""
-        return [
-            (self._indices[place], self._received(self._indices[place], result))
-            for place, result in self._runs.finished(timeout_s)
-        ]
+        failed: list[Finished] = []
+        done: dict[int, tuple[bytes, bytes]] = {}
+        for place, result in self._runs.finished(timeout_s):
+            if isinstance(result, tuple):
+                done[self._indices[place]] = result
+            else:
+                failed.append((self._indices[place], result))
+        outcomes = self._storage.stage_all(
+            (self._points[index], *lines) for index, lines in done.items()
+        )
+        return [*failed, *zip(done, outcomes, strict=True)]
 
     def fraction(self) -> float:
         """Runs done of those that are under way, as a number of runs."""
@@ -53,18 +57,9 @@ class Pool:
         """Forget the runs."""
         self._runs.stop()
 
-    def _received(self, index: int, result: bytes | Exception) -> Outcome | Exception:
-        if isinstance(result, bytes):
-            return self._storage.stage(self._points[index], PackedRun(result, {}))
-        return result
 
-
-def suits(answer: Answer, storage: Storage, points: Sequence[Point]) -> bool:
+def suits(answer: Answer, points: Sequence[Point]) -> bool:
     """Whether runs need nothing of Python: summaries of the simulator, with its own algorithms."""
-    return (
-        type(answer.backend) is Simulator
-        and isinstance(storage, Rows)
-        and not any(
-            are_wanted(point.asked) or answer.algorithms.used(point.asked) for point in points
-        )
+    return type(answer.backend) is Simulator and not any(
+        are_wanted(point.asked) or answer.algorithms.used(point.asked) for point in points
     )

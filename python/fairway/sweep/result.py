@@ -72,8 +72,8 @@ class Sweep(SweepData):
         tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
         for name, table in tables.items():
             store.write_file(directory / f"{name}.parquet", parquet(table))
-        store.write_file(directory / "summary.json", self._summary_lines())
-        store.write_file(directory / store.MANIFEST, self._manifest_lines())
+        store.write_file(directory / "summary.json", self._summary_pieces())
+        store.write_file(directory / store.MANIFEST, self._manifest())
         draw_report(directory, report or self.report, again)
 
 
@@ -116,11 +116,11 @@ def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:
 def _from_row(entry: dict[str, Any], row: Row | None, points: Path, version: str) -> Outcome:
     experiment, summary = read_summary(row, points / ROWS)
     point = Point(entry["axes"], entry["repetition"], experiment)
-    again = functools.partial(_again, point, summary, version)
+    again = functools.partial(_again, summary, version)
     return Outcome(point, summary, again=again, content_hash=entry["content_hash"])
 
 
-def _again(point: Point, summary: bytes, version: str) -> Run:
+def _again(summary: bytes, version: str, point: Point) -> Run:
     """Compute a run once more of which the summary alone is kept."""
     from fairway import _core
 

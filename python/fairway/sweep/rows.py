@@ -8,7 +8,7 @@ import io
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -66,14 +66,13 @@ class Rows:
         """Take over the journal of a process that died."""
         with writing(self._points):
             for content_hash, row in _journalled(left / JOURNAL):
-                self._add(content_hash, row)
+                self._add({content_hash: row})
         self.commit(())
         return True
 
     def find(self, point: Point) -> Outcome | None:
         """A row, or a directory, of the same content."""
-        engine = self._answer.engine_of(point)
-        content_hash = self._answer.content_hash(point)
+        _, content_hash, engine = self._answer.known(point)
         row = self._rows.get(content_hash)
         if row is not None and row.engine == engine != "unknown":
             with contextlib.suppress(InputError):
@@ -84,28 +83,37 @@ class Rows:
         return found_directory(self._points, self._answer, point)
 
     def _outcome(self, point: Point, content_hash: str, summary: bytes) -> Outcome:
-        again = functools.partial(self._answer.again, point)
-        return Outcome(point, summary, again=again, content_hash=content_hash)
+        return Outcome(point, summary, again=self._answer.again, content_hash=content_hash)
 
     def stage(self, point: Point, packed: PackedRun) -> Outcome:
         """Write the run's line."""
-        row = Row(self._answer.engine_of(point), point.compact, packed.summary)
-        content_hash = self._answer.content_hash(point)
+        (outcome,) = self.stage_all([(point, point.compact, packed.summary)])
+        return outcome
+
+    def stage_all(self, runs: Iterable[tuple[Point, bytes, bytes]]) -> list[Outcome]:
+        """Write the lines of runs: of each its point, and its document and summary as JSON."""
+        rows: dict[str, Row] = {}
+        outcomes = []
+        for point, experiment, summary in runs:
+            _, content_hash, engine = self._answer.known(point)
+            rows[content_hash] = Row(engine, experiment, summary)
+            outcomes.append(self._outcome(point, content_hash, summary))
         with writing(self._points):
-            self._add(content_hash, row)
-        return self._outcome(point, content_hash, packed.summary)
+            self._add(rows)
+        return outcomes
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """The same row, which is found by its content."""
         return replace(outcome, point=point)
 
-    def _add(self, content_hash: str, row: Row) -> None:
-        line = b'["%b","%b",%b,%b]\n' % (
-            content_hash.encode(), row.engine.encode(), row.experiment, row.summary,
-        )  # fmt: skip
+    def _add(self, rows: Mapping[str, Row]) -> None:
+        lines: list[bytes] = []
+        for content_hash, row in rows.items():
+            head = f'["{content_hash}","{row.engine}",'.encode()
+            lines += (head, row.experiment, b",", row.summary, b"]\n")
         with self._lock:
-            self._journal.write(line)
-            self._rows[content_hash] = row
+            self._journal.write(b"".join(lines))
+            self._rows.update(rows)
             self._added = True
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:  # noqa: ARG002
@@ -158,16 +166,16 @@ def write_rows(points: Path, rows: dict[str, Row]) -> None:
     """Write all rows, in their order."""
     import polars as pl
 
-    columns = {
+    columns: dict[str, list[str] | list[bytes]] = {
         "content_hash": list(rows),
         "engine": [row.engine for row in rows.values()],
-        "experiment": [row.experiment.decode() for row in rows.values()],
-        "summary": [row.summary.decode() for row in rows.values()],
+        "experiment": [row.experiment for row in rows.values()],
+        "summary": [row.summary for row in rows.values()],
     }
     buffer = io.BytesIO()
-    pl.DataFrame(columns, schema=dict.fromkeys(_COLUMNS, pl.String)).write_parquet(
-        buffer, compression="zstd", compression_level=3, row_group_size=1000
-    )
+    pl.DataFrame([pl.Series(name, column) for name, column in columns.items()]).cast(
+        pl.String
+    ).write_parquet(buffer, compression="zstd", compression_level=3, row_group_size=1000)
     store.write_file(points / ROWS, buffer.getvalue())
 
 

@@ -107,8 +107,8 @@ def _worker_factory(
     if dask is None:
         yield (
             lambda part: (
-                Pool(answer, storage, threads)
-                if suits(answer, storage, part.points)
+                Pool(storage, threads)
+                if isinstance(storage, Rows) and suits(answer, part.points)
                 else Threads(answer, storage, threads, max(1, threads // len(part.points)))
             )
         )

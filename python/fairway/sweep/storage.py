@@ -37,13 +37,14 @@ class Answer:
 
     def content_hash(self, point: Point) -> str:
         """SHA-256 over everything that decides the point's result."""
-        return self._of(point)[1]
+        return self.known(point)[1]
 
     def engine_of(self, point: Point) -> str:
         """Digest of the program; unknown if the code of an algorithm of the user's own is."""
-        return self._of(point)[2]
+        return self.known(point)[2]
 
-    def _of(self, point: Point) -> tuple[Point, str, str]:
+    def known(self, point: Point) -> tuple[Point, str, str]:
+        """A point with its `content_hash` and `engine_of`."""
         known = self._known.get(id(point))
         if known is None:
             own = self.algorithms.used(point.asked)
