@@ -136,7 +136,7 @@ impl RttEstimator {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample_as_rfc(&mut self, rtt: Duration) {
         let r = rtt.as_nanos();
         match self.srtt() {
@@ -198,7 +198,7 @@ impl RttEstimator {
     }
 
     /// The current timeout, backed off.
-    #[inline]
+    #[inline(always)]
     pub fn rto(&self) -> Duration {
         let p = &self.policy;
         let base = match self.srtt() {

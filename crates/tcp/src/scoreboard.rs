@@ -12,7 +12,6 @@ use crate::LossDetection;
 use crate::delivery_rate::DeliveryRate;
 use crate::rack::Rack;
 use crate::ranges::{Range, RangeSet};
-use crate::sender::predicts;
 
 mod adaptive;
 mod buffers;
@@ -303,9 +302,6 @@ impl Scoreboard {
 
     /// Process a cumulative acknowledgement.
     pub fn acknowledge(&mut self, ack: u64, summary: &mut AckSummary) {
-        if predicts() && self.is_in_order(ack) {
-            return self.acknowledge_in_order(ack, summary);
-        }
         summary.acked += ack - self.una;
         self.acknowledge_any(ack, summary);
         self.begin_at_front();
@@ -321,33 +317,34 @@ impl Scoreboard {
         self.next_lost = self.next_lost.max(self.first);
     }
 
-    /// [`Self::acknowledge`], if [`Self::is_in_order`].
+    /// [`Self::acknowledge`], if [`Self::is_in_order`]: the send times of the segments.
     #[inline(always)]
-    pub(crate) fn acknowledge_in_order(&mut self, ack: u64, summary: &mut AckSummary) {
-        let before = self.una;
-        while self.una < ack
-            && let Some(front) = self.sent.pop_front()
-        {
-            AckSummary::add_send_time(&mut summary.acked_sent, front);
-            if self.watches_originals {
-                if self.detection == LossDetection::Rack {
-                    self.rack.acknowledged(front.sent_at, front.end, false);
-                }
-                summary.add_original(self.una, front.end, 0);
-            }
-            if let Some(rate) = &mut self.delivery_rate {
-                rate.arrived(0, front.end, front.sent_at);
-                rate.remove_first();
-            }
-            summary.last_sent = Some(front.sent_at);
-            self.buffers -= u64::from(front.is(BEGINS));
-            self.una = front.end;
-            self.first += 1;
+    pub(crate) fn take_in_order(&mut self, ack: u64) -> SendTimes {
+        self.pipe -= ack - self.una;
+        let earliest = self.take_first();
+        let mut latest = earliest;
+        while self.una < ack && !self.sent.is_empty() {
+            latest = self.take_first();
         }
-        summary.acked += ack - before;
-        summary.delivered += ack - before;
-        self.pipe -= ack - before;
         self.begin_at_front();
+        SendTimes { earliest, latest }
+    }
+
+    /// Remove the first segment, which was sent once. Returns when.
+    #[inline(always)]
+    fn take_first(&mut self) -> Time {
+        let Some(front) = self.sent.pop_front() else { return Time::ZERO };
+        if self.detection == LossDetection::Rack {
+            self.rack.acknowledged(front.sent_at, front.end, false);
+        }
+        if let Some(rate) = &mut self.delivery_rate {
+            rate.arrived(0, front.end, front.sent_at);
+            rate.remove_first();
+        }
+        self.buffers -= u64::from(front.is(BEGINS));
+        self.una = front.end;
+        self.first += 1;
+        front.sent_at
     }
 
     /// Remove all segments up to `ack`.

@@ -5,6 +5,7 @@ mod episodes;
 mod inspect;
 mod losses;
 mod persist;
+mod predicted;
 #[cfg(test)]
 mod prediction_tests;
 mod probe;
@@ -107,6 +108,13 @@ pub struct AckInfo<'a> {
     pub echo_ms: Option<u64>,
     /// The peer's timestamp and the echoed one, in milliseconds of unsynchronised clocks.
     pub timestamps: Option<Timestamps>,
+}
+
+impl AckInfo<'_> {
+    /// One-way delay from the timestamps, relative to the clocks.
+    fn one_way_delay_ms(&self) -> Option<u32> {
+        self.timestamps.map(|stamps| stamps.value.wrapping_sub(stamps.echo))
+    }
 }
 
 /// Result of the handshake.
@@ -413,8 +421,12 @@ impl Sender {
         u64::from(self.stack.options.mss)
     }
 
-    #[inline(always)]
     fn flow(&self, pipe: u64, now: Time) -> Flow {
+        self.flow_in(self.policy.reported_phase(self), pipe, now)
+    }
+
+    #[inline(always)]
+    fn flow_in(&self, phase: Phase, pipe: u64, now: Time) -> Flow {
         Flow {
             now,
             mss: self.stack.options.mss,
@@ -428,7 +440,7 @@ impl Sender {
             delivered: self.delivered,
             lost: self.lost,
             pacing_delay: self.pacer.delay(now),
-            phase: self.policy.reported_phase(self),
+            phase,
         }
     }
 }

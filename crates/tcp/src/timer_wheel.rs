@@ -24,19 +24,21 @@ pub enum TimerWheel {
 
 impl TimerWheel {
     /// When a timer set at `now` for `delay` fires.
-    #[inline]
+    #[inline(always)]
     pub fn expiry(self, now: Time, delay: Duration) -> Time {
         match self {
             TimerWheel::Exact => now + delay,
-            TimerWheel::Linux => {
-                let ticks = delay.as_nanos().div_ceil(TICK.as_nanos());
-                tick(fires_at(now.as_millis(), ticks))
-            }
+            TimerWheel::Linux => in_linux(now, delay),
         }
     }
 }
 
 const TICK: Duration = Duration::from_millis(1);
+
+fn in_linux(now: Time, delay: Duration) -> Time {
+    let ticks = delay.as_nanos().div_ceil(TICK.as_nanos());
+    tick(fires_at(now.as_millis(), ticks))
+}
 
 fn tick(number: u64) -> Time {
     Time::ZERO + TICK.saturating_mul(number)

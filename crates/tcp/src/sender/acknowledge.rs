@@ -4,7 +4,7 @@ use fairway_cc::{Ack, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
 use super::recovery::{Progress, RecoveryPolicy};
-use super::{AckInfo, Sender, predicts};
+use super::{AckInfo, Sender};
 use crate::LossDetection;
 use crate::ecn::ace;
 use crate::scoreboard::AckSummary;
@@ -52,52 +52,16 @@ impl Sender {
             ack.window_moved = false;
             return self.handle_ack_when_idle(&ack, now);
         }
-        self.process::<false>(&mut ack, now);
-    }
-
-    /// Handle an acknowledgement of nothing but the next data sent while nothing is missing (header
-    /// prediction: V. Jacobson, "4BSD Header Prediction", ACM Computer Communication Review 20(2),
-    /// 1990; Linux `tcp_rcv_established`), and begin the answer. Returns false if it is none. Inlined throughout, so that
-    /// no summary of the acknowledgement is written to memory.
-    #[inline(always)]
-    pub(crate) fn handle_in_order(&mut self, info: &AckInfo<'_>, now: Time) -> bool {
-        if !self.is_in_order(info) {
-            return false;
-        }
-        self.note_app_limit();
-        let mut ack = self.begin_ack(info, now);
-        self.process::<true>(&mut ack, now);
-        self.begin_burst_in_order();
-        true
-    }
-
-    /// Take in what an acknowledgement says, and tell the algorithm. While everything is in order
-    /// there is no episode to follow.
-    #[inline(always)]
-    fn process<const IN_ORDER: bool>(&mut self, ack: &mut Arrival<'_>, now: Time) {
-        self.learn::<IN_ORDER>(ack);
+        self.learn(&mut ack);
         self.delivered += ack.summary.delivered;
-        let rtt = self.measure_rtt(ack);
-        let (verdict, wait) =
-            if IN_ORDER { (Verdict::default(), None) } else { self.follow_episode(ack) };
+        let rtt = self.measure_rtt(&ack);
+        let (verdict, wait) = self.follow_episode(&mut ack);
         let mut flow = self.flow(ack.prior_pipe, now);
-        self.tell_algorithm(ack, verdict, rtt, &mut flow);
-        if !self.react(verdict, &flow, now) && !IN_ORDER {
-            self.reduce_further(ack);
+        self.tell_algorithm(&ack, verdict, rtt, &mut flow);
+        if !self.react(verdict, &flow, now) {
+            self.reduce_further(&ack);
         }
         self.after_ack(&ack.summary, wait, now);
-    }
-
-    #[inline(always)]
-    fn is_in_order(&self, info: &AckInfo<'_>) -> bool {
-        predicts()
-            && self.pass.is_settled
-            && info.sack.is_empty()
-            && !info.ece
-            && info.mark_count.is_none()
-            && info.duplicate.is_none()
-            && self.board.is_in_order(info.ack)
-            && !self.probe.is_in_flight()
     }
 
     /// Follow the congestion episode: undo it, find losses, and judge whether it ends or another one
@@ -118,15 +82,19 @@ impl Sender {
         (self.judge(ack, leaving, counted), wait)
     }
 
+    /// Take over the window that an acknowledgement offers.
     #[inline(always)]
-    fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {
-        let window_moved = info.right_edge > self.right_edge;
+    pub(super) fn move_window(&mut self, info: &AckInfo<'_>) {
         self.right_edge = self.right_edge.max(info.right_edge);
         self.max_window = self.max_window.max(info.right_edge - info.ack);
+    }
+
+    fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {
+        let window_moved = info.right_edge > self.right_edge;
+        self.move_window(info);
         self.arrival(info, window_moved, now)
     }
 
-    #[inline(always)]
     fn arrival<'a>(&self, info: &'a AckInfo<'a>, window_moved: bool, now: Time) -> Arrival<'a> {
         Arrival {
             info,
@@ -139,27 +107,23 @@ impl Sender {
     }
 
     /// Update the scoreboard.
-    #[inline(always)]
-    fn learn<const IN_ORDER: bool>(&mut self, ack: &mut Arrival<'_>) {
+    fn learn(&mut self, ack: &mut Arrival<'_>) {
         let Arrival { info, ref mut summary, .. } = *ack;
         if self.board.detection() == LossDetection::Rack {
             let min_rtt = self.rtt.min_rtt();
             self.board.rack().begin(ack.now, min_rtt, info.echo_ms);
         }
-        let is_new = IN_ORDER || info.ack > self.board.una();
+        let is_new = info.ack > self.board.una();
         if is_new {
             self.timeouts_in_row = 0;
         }
-        if !IN_ORDER && self.policy.learns_itself() {
+        if self.policy.learns_itself() {
             return self.with_policy(|policy, s| policy.learn(s, info, summary));
         }
         let highest = self.board.highest_sacked();
         if is_new {
             if self.stack.rto.backoff_ends_with_any_ack {
                 self.rtt.end_back_off();
-            }
-            if IN_ORDER {
-                return self.board.acknowledge_in_order(info.ack, summary);
             }
             self.board.acknowledge(info.ack, summary);
         }
@@ -216,7 +180,6 @@ impl Sender {
     /// SACKed; returned for the algorithm, from the latest segment SACKed, or else acknowledged.
     /// Retransmitted segments give no sample (Karn's rule), but the echoed timestamp does (RFC 7323
     /// section 4.2).
-    #[inline(always)]
     fn measure_rtt(&mut self, ack: &Arrival<'_>) -> Option<Duration> {
         let Arrival { info, now, ref summary, .. } = *ack;
         if !self.policy.measures_rtt(self, info, summary) {
@@ -230,15 +193,27 @@ impl Sender {
         let latest = summary.sacked_sent.or(summary.acked_sent).map(|sent| now.since(sent.latest));
         let echoed = info.timestamp_age.filter(|_| summary.acked > 0);
         let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
-        let timeout = self.in_clock_ticks(timeout, now);
-        let latest = self.in_clock_ticks(latest, now);
-        self.rtt.sample_min(latest);
-        self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
+        let latest = self.sample_rtts(timeout, latest, now);
         if self.tells_age_of_last {
             // ns-2.35 `tcp/tcp-linux.cc`, `recv`: `tss` of the highest segment acknowledged.
             return summary.last_sent.map(|sent| now.since(sent));
         }
         Some(latest)
+    }
+
+    /// Take samples for the RTO and of the latest segment. Returns the latter.
+    #[inline(always)]
+    pub(super) fn sample_rtts(
+        &mut self,
+        timeout: Duration,
+        latest: Duration,
+        now: Time,
+    ) -> Duration {
+        let timeout = self.in_clock_ticks(timeout, now);
+        let latest = self.in_clock_ticks(latest, now);
+        self.rtt.sample_min(latest);
+        self.rtt.sample(timeout, self.board.una(), self.snd_nxt);
+        latest
     }
 
     /// An RTT that ends now, measured by a clock of coarse ticks.
@@ -277,7 +252,6 @@ impl Sender {
         self.policy.has_further_losses(&mut self.board)
     }
 
-    #[inline(always)]
     fn tell_algorithm(
         &mut self,
         arrival: &Arrival<'_>,
@@ -294,16 +268,13 @@ impl Sender {
             lost: summary.lost,
             ce: marked_bytes,
             rtt,
-            one_way_delay_ms: info
-                .timestamps
-                .filter(|_| summary.acked > 0)
-                .map(|stamps| stamps.value.wrapping_sub(stamps.echo)),
+            one_way_delay_ms: info.one_way_delay_ms().filter(|_| summary.acked > 0),
             timestamps: info.timestamps,
             rate: None,
             may_grow: summary.acked > 0
                 && !(entering || continues || marked)
                 && self.phase_allows_growth()
-                && self.window_was_used(prior_pipe),
+                && self.window_was_used(self.cwnd(), prior_pipe),
         };
         if let Some(rate) = self.board.delivery_rate() {
             ack.rate = rate.sample(summary.delivered, summary.lost, flow.min_rtt, now);
@@ -315,11 +286,10 @@ impl Sender {
         flow.phase = next;
     }
 
-    /// Whether the window may grow: only if it was filled, or in slow start half filled (RFC 7661
+    /// Whether a window of `cwnd` may grow: only if it was filled, or in slow start half filled (RFC 7661
     /// as in Linux `tcp_is_cwnd_limited`).
     #[inline(always)]
-    fn window_was_used(&self, prior_pipe: u64) -> bool {
-        let cwnd = self.cwnd();
+    pub(super) fn window_was_used(&self, cwnd: u64, prior_pipe: u64) -> bool {
         if self.stack.window.cwnd_clamp.is_some_and(|n| cwnd >= u64::from(n) * self.mss()) {
             return false;
         }
@@ -334,7 +304,6 @@ impl Sender {
 
     /// End the episode or begin the next. Returns true if the algorithm asked for a reduction,
     /// which starts with the next acknowledgement.
-    #[inline(always)]
     fn react(&mut self, verdict: Verdict, flow: &Flow, now: Time) -> bool {
         let Verdict { leaving, entering, continues, marked, .. } = verdict;
         if leaving && !self.stack.window.grow_on_exit {
@@ -396,7 +365,7 @@ impl Sender {
             return;
         }
         let mut ack = self.arrival(info, false, now);
-        self.learn::<false>(&mut ack);
+        self.learn(&mut ack);
         let twice = self.note_duplicate(&ack);
         self.undo_if_spurious(&ack, false);
         let wait = self.find_losses(&mut ack, false);

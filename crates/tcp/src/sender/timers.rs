@@ -13,25 +13,29 @@ const LEAST_WAIT: Duration = Duration::from_millis(2);
 
 impl Sender {
     /// Set the timer after an acknowledgement; `wait` is the rest of the reordering window.
-    #[inline(always)]
     pub(super) fn after_ack(&mut self, summary: &AckSummary, wait: Option<Duration>, now: Time) {
+        if let Some(wait) = wait.filter(|_| !self.board.is_empty()) {
+            self.wait_for_reordering(wait, now);
+        } else if self.board.is_empty() || self.moves_timer(summary, now) {
+            self.move_timer(now);
+        }
+    }
+
+    /// Stop the timer if nothing is outstanding; otherwise restart it, or schedule a probe.
+    pub(super) fn move_timer(&mut self, now: Time) {
         if self.board.is_empty() {
             self.timer.stop();
             if self.is_finished() {
                 self.board.free_memory();
             }
-        } else if let Some(wait) = wait {
-            self.wait_for_reordering(wait, now);
-        } else if self.moves_timer(summary, now) {
-            let probes =
-                self.stack.losses.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
-            if !probes {
-                self.rearm(now);
-            }
+            return;
+        }
+        let probes = self.stack.losses.tail_loss_probe && self.schedule_probe(self.rtt.rto(), now);
+        if !probes {
+            self.rearm(now);
         }
     }
 
-    #[inline(always)]
     fn moves_timer(&mut self, summary: &AckSummary, now: Time) -> bool {
         if self.stack.rto.rto_impatient && self.phase == Phase::Recovery {
             let is_partial = summary.acked > 0;

@@ -27,19 +27,8 @@ impl Sender {
         self.begin_pass(limit, is_calm, is_settled);
     }
 
-    /// [`Self::begin_burst`] after an acknowledgement in order, which changes no policy unless it
-    /// begins an episode.
     #[inline(always)]
-    pub(super) fn begin_burst_in_order(&mut self) {
-        if self.phase == Phase::Open {
-            self.begin_pass(u32::MAX, true, true);
-        } else {
-            self.begin_burst();
-        }
-    }
-
-    #[inline(always)]
-    fn begin_pass(&mut self, limit: u32, is_calm: bool, is_settled: bool) {
+    pub(super) fn begin_pass(&mut self, limit: u32, is_calm: bool, is_settled: bool) {
         self.max_burst_left = self.stack.sending.max_burst.unwrap_or(u32::MAX).min(limit);
         self.pass = Pass { turn: self.first_turn(), is_calm, is_settled, ..Pass::default() };
     }
@@ -57,35 +46,8 @@ impl Sender {
         Some(transmission)
     }
 
-    /// The next full segment of new data, if nothing but the windows decides on it (header prediction).
-    /// None if there may be something else to send.
     #[inline(always)]
-    pub(crate) fn next_in_window(&mut self, now: Time) -> Option<Range> {
-        let mss = self.segment_bytes;
-        let buffered = self.board.una().saturating_add(self.send_buffer);
-        let is_usual = predicts()
-            && self.pass.is_calm
-            && !self.stack.sending.tso
-            && self.max_burst_left > 0
-            && !self.probe.is_due()
-            && !self.pass.probed
-            && !self.cwr_pending
-            && !self.board.has_holes()
-            && self.board.pipe() > 0
-            && self.pacer.is_open(now)
-            && self.snd_nxt + mss <= self.stream_end.min(buffered).min(self.right_edge)
-            && self.board.pipe() + mss <= self.cc.cwnd();
-        if !is_usual {
-            return None;
-        }
-        self.pass.is_forced = false;
-        let transmission = self.send_new(mss, false, now);
-        self.note_departure(&transmission, now);
-        Some(transmission.range)
-    }
-
-    #[inline(always)]
-    fn note_departure(&mut self, transmission: &Transmission, now: Time) {
+    pub(super) fn note_departure(&mut self, transmission: &Transmission, now: Time) {
         self.max_burst_left -= 1;
         self.pass.sent = true;
         self.counters.segments += 1;
