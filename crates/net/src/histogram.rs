@@ -10,7 +10,6 @@ const SUB_BITS: u32 = 5;
 pub struct Histogram {
     /// Empty until the first value.
     counts: Vec<u64>,
-    total: u64,
 }
 
 impl Histogram {
@@ -22,7 +21,6 @@ impl Histogram {
             Some(count) => *count += 1,
             None => self.grow(bin),
         }
-        self.total += 1;
     }
 
     /// Count a value beyond the last bin.
@@ -33,19 +31,23 @@ impl Histogram {
         self.counts[bin] += 1;
     }
 
+    fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
     /// The mean of all values, each taken as the middle of its bin; none without values.
     pub fn mean(&self) -> Option<Duration> {
         let weighed = self.counts.iter().enumerate();
         let sum: u128 =
             weighed.map(|(bin, count)| u128::from(middle(bin)) * u128::from(*count)).sum();
-        let mean = sum.checked_div(u128::from(self.total))?;
+        let mean = sum.checked_div(u128::from(self.total()))?;
         Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
     /// The value below which the fraction `quantile` (0 to 1) of all values lies, as the middle
     /// of its bin; none without values.
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
-        let rank = (quantile * self.total as f64).ceil().max(1.0) as u64;
+        let rank = (quantile * self.total() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         let index = self.counts.iter().position(|count| {
             seen += count;

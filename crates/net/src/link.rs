@@ -237,6 +237,24 @@ impl Link {
     }
 }
 
+impl LinkFigures {
+    /// Count an admitted packet, offered `at` and transmitted from `starts` to `ends`, as far as it lies
+    /// in the window.
+    #[inline(never)]
+    fn pass(&mut self, window: Window, lost: bool, at: Time, starts: Time, ends: Time) {
+        if ends < window.from {
+            return;
+        }
+        let in_window = window.contains(at);
+        self.lost += u64::from(lost && in_window);
+        self.busy_nanos += window.overlap(starts, ends);
+        self.waiting_nanos += u128::from(window.overlap(at, starts));
+        if in_window {
+            self.sojourn.record(starts.since(at));
+        }
+    }
+}
+
 impl Entrance {
     /// Whether a packet of `bytes` that arrives `at` may join the queue; the link's last
     /// transmission ends at `free_at`.
@@ -255,7 +273,7 @@ impl Entrance {
             arriving_bytes: u64::from(bytes),
             idle_since: idle.then_some(free_at),
         };
-        let admission = self.queue.admit(may_mark, &backlog, at);
+        let admission = self.queue.admit(may_mark, backlog, at);
         if admission != Admission::Enqueue {
             self.count(admission, at);
         }
@@ -283,19 +301,15 @@ impl Entrance {
     /// lost.
     #[inline(always)]
     fn pass(&mut self, bytes: u32, at: Time, starts: Time, ends: Time) -> bool {
-        let lost = self.loss_probability > 0.0 && self.loss_stream.unit() < self.loss_probability;
-        self.lost += u64::from(lost);
-        if let Some(figures) = &mut self.figures
-            && ends >= self.window.from
-        {
-            let in_window = self.window.contains(at);
-            figures.lost += u64::from(lost && in_window);
-            figures.busy_nanos += self.window.overlap(starts, ends);
-            if starts > at {
-                figures.waiting_nanos += u128::from(self.window.overlap(at, starts));
-            }
-            if in_window {
-                figures.sojourn.record(starts.since(at));
+        let lost = self.loss_probability > 0.0 && self.is_lost();
+        if let Some(figures) = &mut self.figures {
+            if !lost && self.window.from <= at && ends < self.window.to {
+                figures.busy_nanos += ends.since(starts).as_nanos();
+                let sojourn = starts.since(at);
+                figures.waiting_nanos += u128::from(sojourn.as_nanos());
+                figures.sojourn.record(sojourn);
+            } else {
+                figures.pass(self.window, lost, at, starts, ends);
             }
         }
         if starts == at {
@@ -304,6 +318,14 @@ impl Entrance {
             self.waiting.push_back(Waiting { starts, bytes });
             self.waiting_bytes += u64::from(bytes);
         }
+        lost
+    }
+
+    /// Draw whether an admitted packet is lost.
+    #[inline(never)]
+    fn is_lost(&mut self) -> bool {
+        let lost = self.loss_stream.unit() < self.loss_probability;
+        self.lost += u64::from(lost);
         lost
     }
 

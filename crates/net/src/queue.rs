@@ -19,6 +19,7 @@ pub enum Limit {
 
 impl Limit {
     /// Whether one more packet fits.
+    #[inline(always)]
     pub fn admits(self, inside: &Backlog) -> bool {
         match self {
             Limit::Unlimited => true,
@@ -96,12 +97,27 @@ impl Queue {
 
     /// Decide on a packet that arrives at `now` and finds `backlog`.
     /// It may be marked if `may_mark`.
-    pub fn admit(&mut self, may_mark: bool, backlog: &Backlog, now: Time) -> Admission {
-        let fits = self.limit.admits(backlog);
-        match &mut self.red {
-            None if fits => Admission::Enqueue,
-            None => Admission::Drop,
-            Some(red) => red.admit(may_mark, fits, backlog, now),
+    #[inline(always)]
+    pub fn admit(&mut self, may_mark: bool, backlog: Backlog, now: Time) -> Admission {
+        let fits = self.limit.admits(&backlog);
+        if self.red.is_some() {
+            self.admit_early(may_mark, fits, backlog, now)
+        } else if fits {
+            Admission::Enqueue
+        } else {
+            Admission::Drop
         }
+    }
+
+    #[inline(never)]
+    fn admit_early(
+        &mut self,
+        may_mark: bool,
+        fits: bool,
+        backlog: Backlog,
+        now: Time,
+    ) -> Admission {
+        let red = self.red.as_mut();
+        red.map_or(Admission::Enqueue, |red| red.admit(may_mark, fits, &backlog, now))
     }
 }

@@ -24,10 +24,12 @@ pub struct Serialiser {
     timing: Timing,
     /// Nano-bits left over so far, less than the rate.
     carry: u64,
-    /// Most packets of a link are alike: the last size, and its time and remainder.
+    /// Most packets of a link are alike: the last size, its time and remainder, and the least carry
+    /// with which it takes a nanosecond more, the rate less the remainder.
     last_bytes: u32,
     last_nanos: u64,
     last_rest: u64,
+    full: u64,
 }
 
 impl Serialiser {
@@ -45,34 +47,39 @@ impl Serialiser {
             last_bytes: 0,
             last_nanos: 0,
             last_rest: 0,
+            full: u64::MAX,
         }
     }
 
     /// Time on the wire of the next packet, of `bytes` bytes.
+    #[inline(always)]
     pub fn transmit(&mut self, bytes: u32) -> Duration {
-        if self.rate_bps == u64::MAX {
-            return Duration::ZERO;
-        }
         if bytes != self.last_bytes {
-            // At most 2³² · 8 · 10⁹ < 2⁶⁶ nano-bits: one step in 128 bits.
-            let work = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
-            let rate = u128::from(self.rate_bps);
-            self.last_bytes = bytes;
-            self.last_nanos = u64::try_from(work / rate).unwrap_or(u64::MAX);
-            self.last_rest = (work % rate) as u64;
-            if self.timing == Timing::Ns3 {
-                (self.last_nanos, self.last_rest) = (nanos_as_ns3(bytes, self.rate_bps), 0);
+            self.measure(bytes);
+        }
+        if self.carry >= self.full {
+            self.carry -= self.full;
+            return Duration::from_nanos(self.last_nanos + 1);
+        }
+        self.carry += self.last_rest;
+        Duration::from_nanos(self.last_nanos)
+    }
+
+    /// The packets from here on have `bytes` bytes.
+    #[inline(never)]
+    fn measure(&mut self, bytes: u32) {
+        self.last_bytes = bytes;
+        (self.last_nanos, self.last_rest) = match (self.rate_bps, self.timing) {
+            (u64::MAX, _) => (0, 0),
+            (rate, Timing::Ns3) => (nanos_as_ns3(bytes, rate), 0),
+            (rate, Timing::Exact) => {
+                // At most 2³² · 8 · 10⁹ < 2⁶⁶ nano-bits: one step in 128 bits.
+                let work = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
+                let nanos = work / u128::from(rate);
+                (u64::try_from(nanos).unwrap_or(u64::MAX), (work % u128::from(rate)) as u64)
             }
-        }
-        // Both are below the rate; the sum needs 65 bits only for rates beyond 9 exabit/s.
-        let (mut carry, overflow) = self.carry.overflowing_add(self.last_rest);
-        let mut nanos = self.last_nanos;
-        if overflow || carry >= self.rate_bps {
-            carry = carry.wrapping_sub(self.rate_bps);
-            nanos += 1;
-        }
-        self.carry = carry;
-        Duration::from_nanos(nanos)
+        };
+        self.full = self.rate_bps - self.last_rest;
     }
 }
 
