@@ -6,7 +6,6 @@
 //! bottleneck. So there is one event for all of them, and their packets lie in memory in the order
 //! of their use.
 
-use std::collections::VecDeque;
 use std::slice::from_ref;
 
 use fairway_units::Time;
@@ -14,11 +13,12 @@ use prefetch_index::prefetch_index;
 
 use crate::event::Due;
 use crate::packet_handle::PacketHandle;
+use crate::ring::Ring;
 
 /// How far ahead of a look-ahead the delivery queue itself is asked for, in packets.
 const LOOK_AHEAD: usize = 12;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct OnItsWay {
     arrives: Due,
     handle: PacketHandle,
@@ -27,7 +27,7 @@ struct OnItsWay {
 /// Packets that arrive in the order in which they joined.
 #[derive(Clone, Debug, Default)]
 struct DeliveryQueue {
-    packets: VecDeque<OnItsWay>,
+    packets: Ring<OnItsWay>,
     /// When the packet arrives that joined last.
     last: Time,
 }
@@ -58,7 +58,7 @@ impl DeliveryQueues {
         let queue = &mut self.queues[queue as usize];
         queue.last = arrives.at;
         let was_empty = queue.packets.is_empty();
-        queue.packets.push_back(OnItsWay { arrives, handle });
+        queue.packets.push(OnItsWay { arrives, handle });
         was_empty
     }
 
@@ -78,8 +78,8 @@ impl DeliveryQueues {
         let Some(queue) = self.queues.get_mut(queue as usize) else {
             return Some((self.take_stray(queue as usize - count)?, None));
         };
-        let first = queue.packets.pop_front()?;
-        Some((first.handle, queue.packets.front().map(|next| next.arrives)))
+        let first = queue.packets.pop()?;
+        Some((first.handle, queue.packets.get(0).map(|next| next.arrives)))
     }
 
     /// The packet `places` behind the first of a delivery queue. Asks for the memory of those
@@ -112,7 +112,8 @@ impl DeliveryQueues {
     /// Take all packets that are on their way.
     pub(crate) fn take_all(&mut self) -> Vec<PacketHandle> {
         let strays = self.strays.drain(..).flatten();
-        let in_rows = self.queues.iter_mut().flat_map(|queue| queue.packets.drain(..));
+        let in_rows = self.queues.iter_mut();
+        let in_rows = in_rows.flat_map(|queue| std::iter::from_fn(|| queue.packets.pop()));
         strays.chain(in_rows.map(|entry| entry.handle)).collect()
     }
 }

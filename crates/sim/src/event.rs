@@ -40,7 +40,7 @@ pub enum Component {
 }
 
 /// When an event is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Due {
     /// Its time.
     pub at: Time,

@@ -17,6 +17,7 @@ mod packet_handle;
 mod path_table;
 mod reader;
 mod remarks;
+mod ring;
 mod run;
 mod sampler;
 mod summary;

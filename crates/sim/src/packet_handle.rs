@@ -9,7 +9,7 @@ use prefetch_index::prefetch_index;
 /// Two words of two halves each, because two words are handed from function to function in
 /// registers. Four small ones are handed over in memory, and a processor that has just written them
 /// one by one waits a dozen cycles until it can read them together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PacketHandle {
     /// The place of the segment, and above it the path.
     slot_and_path: u64,

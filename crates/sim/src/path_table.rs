@@ -8,17 +8,22 @@ const LAST: u32 = 1 << 31;
 
 /// A link on a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Hop(u32);
+pub(crate) struct Hop {
+    /// The link, and [`LAST`].
+    marked: u32,
+    /// Packets that have come to its far end on this route.
+    delivered: u64,
+}
 
 impl Hop {
     /// The link.
-    pub(crate) fn link(self) -> u32 {
-        self.0 & !LAST
+    pub(crate) fn link(&self) -> u32 {
+        self.marked & !LAST
     }
 
     /// Whether it is the last of its route.
-    pub(crate) fn is_last(self) -> bool {
-        self.0 & LAST != 0
+    pub(crate) fn is_last(&self) -> bool {
+        self.marked & LAST != 0
     }
 }
 
@@ -50,9 +55,9 @@ impl PathTable {
             for route in routes {
                 debug_assert!(!route.is_empty());
                 first.push(all.hops.len() as u32);
-                all.hops.extend(route.iter().map(|link| Hop(*link)));
+                all.hops.extend(route.iter().map(|link| Hop { marked: *link, delivered: 0 }));
                 if let Some(last) = all.hops.last_mut() {
-                    last.0 |= LAST;
+                    last.marked |= LAST;
                 }
             }
             all.first.extend(first.first());
@@ -86,8 +91,32 @@ impl PathTable {
 
     /// The link at a position.
     #[inline(always)]
-    pub(crate) fn hop(&self, position: u32) -> Hop {
-        self.hops[position as usize]
+    pub(crate) fn hop(&self, position: u32) -> &Hop {
+        &self.hops[position as usize]
+    }
+
+    /// A packet has come to the far end of the link at a position. Returns whether that is the last.
+    #[inline(always)]
+    pub(crate) fn cross(&mut self, position: u32) -> bool {
+        let hop = &mut self.hops[position as usize];
+        hop.delivered += 1;
+        hop.is_last()
+    }
+
+    /// Packets that have come to the far end of each of so many links.
+    pub(crate) fn delivered(&self, links: usize) -> Vec<u64> {
+        let mut delivered = vec![0; links];
+        for hop in &self.hops {
+            delivered[hop.link() as usize] += hop.delivered;
+        }
+        delivered
+    }
+
+    /// Adds what was counted elsewhere on the same paths.
+    pub(crate) fn absorb(&mut self, other: &PathTable) {
+        for (own, elsewhere) in self.hops.iter_mut().zip(&other.hops) {
+            own.delivered += elsewhere.delivered;
+        }
     }
 
     /// The links of a path.

@@ -9,7 +9,7 @@ use fairway_net::{
     Window, WireConfig,
 };
 use fairway_units::random::Stream;
-use fairway_units::{Duration, Rate};
+use fairway_units::{Duration, Rate, Time};
 
 use super::exits::{Exit, exits, express_links};
 use super::lookahead::NetworkView;
@@ -332,7 +332,7 @@ impl<'a> Builder<'a> {
             timing: framing.timing,
             devices,
             medium: None,
-            delivered: vec![0; names.len()],
+            in_own_rows_until: Time::ZERO,
             queues: DeliveryQueues::new(shared_queues + names.len()),
             names,
             ends,

@@ -32,8 +32,6 @@ pub(crate) struct Network {
     devices: Vec<Device>,
     /// The cell whose nodes some of them are.
     medium: Option<Box<Medium>>,
-    /// Packets that have come to the far end of each link direction.
-    delivered: Vec<u64>,
     queues: DeliveryQueues,
     /// Name of each link direction.
     pub(crate) names: Vec<String>,
@@ -48,6 +46,9 @@ pub(crate) struct Network {
     pub(crate) routes: Vec<Option<String>>,
     /// Delivery queues that links share: those come first, and behind them each link's own.
     shared_queues: u32,
+    /// When the last packet arrives that is in its link's own delivery queue and not in the shared
+    /// one.
+    in_own_rows_until: Time,
     /// Delivery queues that may run ahead of others.
     pub(crate) lookahead: Lookahead,
     timing: Timing,
@@ -262,9 +263,14 @@ impl Network {
                 Exit::Row => own_row,
                 Exit::Shared(queue) => {
                     // A packet in the link's own delivery queue goes before any that follows it.
-                    let in_order =
-                        self.queues.is_empty(own_row) && self.queues.is_in_order(queue, at);
-                    if in_order { queue } else { own_row }
+                    let is_first =
+                        self.in_own_rows_until < since || self.queues.is_empty(own_row);
+                    if is_first && self.queues.is_in_order(queue, at) {
+                        queue
+                    } else {
+                        self.in_own_rows_until = self.in_own_rows_until.max(at);
+                        own_row
+                    }
                 }
                 Exit::Away => {
                     let due = Due { at, since };
@@ -415,12 +421,11 @@ impl Network {
     /// otherwise the packet is at the next.
     #[inline(always)]
     pub(crate) fn cross(&mut self, handle: &mut PacketHandle) -> bool {
-        let hop = self.path_table.hop(handle.position());
-        self.delivered[hop.link() as usize] += 1;
-        if !hop.is_last() {
+        let is_last = self.path_table.cross(handle.position());
+        if !is_last {
             *handle = handle.at_next();
         }
-        hop.is_last()
+        is_last
     }
 
     /// The packet `places` behind the first of a delivery queue.
@@ -430,14 +435,12 @@ impl Network {
 
     /// Ask for the memory of the link that answers to a packet enter first.
     pub(crate) fn prefetch_back(&self, handle: &PacketHandle) {
-        prefetch_index(&self.delivered, self.link_at(handle.position()) as usize);
         prefetch_index(&self.devices, self.link_at(self.entrance_of(handle.path() ^ 1)) as usize);
     }
 
     /// Ask for the memory of the next two links on a packet's path.
     pub(crate) fn prefetch_on(&self, handle: &PacketHandle) {
         let mut hop = self.path_table.hop(handle.position());
-        prefetch_index(&self.delivered, hop.link() as usize);
         for next in 1..=2 {
             if hop.is_last() {
                 return;
@@ -503,11 +506,11 @@ impl Network {
     /// Takes over what has become of another region.
     pub(crate) fn absorb(&mut self, mut other: Network, region: &Region) {
         for (index, device) in other.devices.into_iter().enumerate() {
-            self.delivered[index] += other.delivered[index];
             if region.has_beginning_of(index as u32) {
                 self.devices[index] = device;
             }
         }
+        self.path_table.absorb(&other.path_table);
         for handle in other.queues.take_all() {
             self.queues.join_apart(handle);
         }
@@ -526,6 +529,7 @@ impl Network {
             pool.extend(medium.drain(now));
         }
         let mut inside = vec![0; self.devices.len()];
+        let delivered = self.path_table.delivered(self.devices.len());
         for handle in &pool {
             inside[self.path_table.hop(handle.position()).link() as usize] += 1;
         }
@@ -540,7 +544,7 @@ impl Network {
             LinkBalance {
                 offered: totals.offered,
                 copies: totals.copies,
-                delivered: self.delivered[i],
+                delivered: delivered[i],
                 dropped: totals.dropped,
                 lost: totals.lost,
                 inside: inside[i],
