@@ -24,6 +24,14 @@ struct OnItsWay {
     handle: PacketHandle,
 }
 
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) handle: PacketHandle,
+    /// When the next one of its delivery queue arrives; never if there is none.
+    pub(crate) next: Due,
+}
+
 /// Packets that arrive in the order in which they joined.
 #[derive(Clone, Debug, Default)]
 struct DeliveryQueue {
@@ -73,13 +81,16 @@ impl DeliveryQueues {
     }
 
     /// Take the packet whose arrival is due, and say when the next one arrives.
-    pub(crate) fn take(&mut self, queue: u32) -> Option<(PacketHandle, Option<Due>)> {
+    #[inline(always)]
+    pub(crate) fn take(&mut self, queue: u32) -> Option<Taken> {
         let count = self.queues.len();
         let Some(queue) = self.queues.get_mut(queue as usize) else {
-            return Some((self.take_stray(queue as usize - count)?, None));
+            let handle = self.take_stray(queue as usize - count)?;
+            return Some(Taken { handle, next: Due::NEVER });
         };
-        let first = queue.packets.pop()?;
-        Some((first.handle, queue.packets.get(0).map(|next| next.arrives)))
+        let handle = queue.packets.pop()?.handle;
+        let next = queue.packets.get(0).map_or(Due::NEVER, |next| next.arrives);
+        Some(Taken { handle, next })
     }
 
     /// The packet `places` behind the first of a delivery queue. Asks for the memory of those

@@ -48,6 +48,10 @@ pub struct Due {
     pub since: Time,
 }
 
+impl Due {
+    pub(crate) const NEVER: Due = Due { at: Time::NEVER, since: Time::NEVER };
+}
+
 /// What orders events: when one is due in the upper half; since when that is known in the lower, and
 /// in the last bits its leaf. Nothing of that depends on the order in which events happened that
 /// cannot meet.

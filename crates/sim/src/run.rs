@@ -16,8 +16,9 @@ use crate::application::{self, Context, Driver};
 use crate::capture::{NoTap, Recorder, Tap};
 use crate::connection::{Connection, connections};
 use crate::datagrams::Datagrams;
+use crate::delivery_queues::Taken;
 use crate::direction::Direction;
-use crate::event::{Component, Due, EventQueue};
+use crate::event::{Component, EventQueue};
 use crate::loss_log::{Forthcoming, LossLog};
 use crate::network::{LinkEvent, Network, Passage, Region};
 use crate::packet_handle::{PacketHandle, SegmentPool};
@@ -397,10 +398,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
         {
             return self.packets_arrive(row, self.limit.min(self.now + *ahead));
         }
-        let (handle, next) = self.take(row)?;
-        match next {
-            Some(due) => self.events.repeat(due),
-            None => self.events.pop(),
+        let Taken { handle, next } = self.take(row)?;
+        if next.at < Time::NEVER {
+            self.events.repeat(next);
+        } else {
+            self.events.pop();
         }
         self.arrive(row, handle)
     }
@@ -410,11 +412,11 @@ impl<'a, T: Tap> Simulation<'a, T> {
     #[inline(never)]
     fn packets_arrive(&mut self, row: u32, until: Time) -> Result<(), Violation> {
         for place in 1.. {
-            let (handle, next) = self.take(row)?;
-            let Some(next) = next else {
+            let Taken { handle, next } = self.take(row)?;
+            if next.at == Time::NEVER {
                 self.events.pop();
                 return self.arrive(row, handle);
-            };
+            }
             self.arrive(row, handle)?;
             if place == STRETCH || next.at >= until.min(self.events.next_of_others()) {
                 self.events.put_off(row, next);
@@ -427,7 +429,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     #[inline(always)]
-    fn take(&mut self, row: u32) -> Result<(PacketHandle, Option<Due>), Violation> {
+    fn take(&mut self, row: u32) -> Result<Taken, Violation> {
         let what = "a row had an event but no packet";
         self.network.take(row).ok_or_else(|| Violation::new(self.now, what))
     }

@@ -16,7 +16,7 @@ use fairway_units::{Duration, Rate, Time};
 use prefetch_index::prefetch_index;
 
 use crate::capture::Tap;
-use crate::delivery_queues::DeliveryQueues;
+use crate::delivery_queues::{DeliveryQueues, Taken};
 use crate::event::{Component, Due, EventQueue};
 use crate::packet_handle::PacketHandle;
 use crate::path_table::PathTable;
@@ -263,8 +263,7 @@ impl Network {
                 Exit::Row => own_row,
                 Exit::Shared(queue) => {
                     // A packet in the link's own delivery queue goes before any that follows it.
-                    let is_first =
-                        self.in_own_rows_until < since || self.queues.is_empty(own_row);
+                    let is_first = self.in_own_rows_until < since || self.queues.is_empty(own_row);
                     if is_first && self.queues.is_in_order(queue, at) {
                         queue
                     } else {
@@ -413,7 +412,8 @@ impl Network {
 
     /// Take the packet whose arrival is due from a delivery queue, and say when the delivery
     /// queue's next one arrives.
-    pub(crate) fn take(&mut self, queue: u32) -> Option<(PacketHandle, Option<Due>)> {
+    #[inline(always)]
+    pub(crate) fn take(&mut self, queue: u32) -> Option<Taken> {
         self.queues.take(queue)
     }
 
