@@ -101,7 +101,9 @@ impl Queue {
     pub fn admit(&mut self, may_mark: bool, backlog: Backlog, now: Time) -> Admission {
         let fits = self.limit.admits(&backlog);
         if self.red.is_some() {
-            self.admit_early(may_mark, fits, backlog, now)
+            // A copy, so that nothing else need be in memory.
+            let found = backlog;
+            self.admit_early(may_mark, fits, &found, now)
         } else if fits {
             Admission::Enqueue
         } else {
@@ -114,10 +116,10 @@ impl Queue {
         &mut self,
         may_mark: bool,
         fits: bool,
-        backlog: Backlog,
+        backlog: &Backlog,
         now: Time,
     ) -> Admission {
         let red = self.red.as_mut();
-        red.map_or(Admission::Enqueue, |red| red.admit(may_mark, fits, &backlog, now))
+        red.map_or(Admission::Enqueue, |red| red.admit(may_mark, fits, backlog, now))
     }
 }
