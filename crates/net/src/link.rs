@@ -188,13 +188,12 @@ impl Link {
     /// Offer `packet` at time `at`, no earlier than the last offer.
     #[inline(always)]
     pub fn offer(&mut self, packet: &impl Packet, at: Time) -> Offer {
+        let Some(entrance) = &mut self.entrance else {
+            return Offer::Arrives(self.pass(packet, at));
+        };
         self.offered += 1;
         let bytes = packet.wire_bytes() + self.frame_overhead;
         let starts = self.free_at.max(at);
-        let Some(entrance) = &mut self.entrance else {
-            self.free_at = starts + self.serialiser.transmit(bytes);
-            return Offer::Arrives(self.free_at + self.delay);
-        };
         let admission = entrance.admit(packet.is_ecn_capable(), bytes, self.free_at, at);
         if admission == Admission::Drop {
             return Offer::Dropped;
@@ -205,6 +204,21 @@ impl Link {
         }
         let arrives = self.free_at + self.delay;
         if admission == Admission::Mark { Offer::Marked(arrives) } else { Offer::Arrives(arrives) }
+    }
+
+    /// Whether it takes every packet as it is: nothing is dropped, marked, lost or watched.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.entrance.is_none()
+    }
+
+    /// [`Self::offer`] to a plain link. Returns when the packet arrives.
+    #[inline(always)]
+    pub fn pass(&mut self, packet: &impl Packet, at: Time) -> Time {
+        self.offered += 1;
+        let bytes = packet.wire_bytes() + self.frame_overhead;
+        self.free_at = self.free_at.max(at) + self.serialiser.transmit(bytes);
+        self.free_at + self.delay
     }
 
     /// Packets and bytes waiting at `now`, without the one in transmission; zero on links without a

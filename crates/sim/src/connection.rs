@@ -485,6 +485,27 @@ impl Connection {
         Ok(transmit)
     }
 
+    /// How long the next segment of the source (0) or of the sink (1) stays in its host, before order
+    /// is kept.
+    #[inline(always)]
+    pub(crate) fn delay<const SIDE: usize>(&mut self) -> Duration {
+        let sends = SIDE == 0 || self.is_both_ways();
+        self.jitter.as_mut().filter(|_| sends).map_or(Duration::ZERO, Jitter::next)
+    }
+
+    /// Set the timer of the source (0) or of the sink (1). Returns when its event is to be scheduled,
+    /// unless an earlier one is.
+    #[inline(always)]
+    pub(crate) fn set_timer<const SIDE: usize>(&mut self, now: Time) -> Option<Time> {
+        let endpoint = if SIDE == 0 { &self.source } else { &self.sink };
+        let deadline = endpoint.poll_timeout();
+        if deadline >= self.timer_at[SIDE] {
+            return None;
+        }
+        self.timer_at[SIDE] = deadline.max(now);
+        Some(self.timer_at[SIDE])
+    }
+
     /// A segment comes that has left its sender in another region.
     pub(crate) fn left_elsewhere(&mut self, segment: &Segment, forward: bool) {
         if forward {

@@ -555,6 +555,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     /// A packet is at the end of its way.
+    #[inline(always)]
     fn deliver(&mut self, handle: PacketHandle) -> Result<(), Violation> {
         self.tap.is_delivered(&handle, self.now);
         if handle.is_special() {
@@ -568,7 +569,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     }
 
     /// A segment is at the end of its way, and the endpoint there answers it.
-    #[inline(always)]
+    #[inline(never)]
     fn deliver_to<const SIDE: usize>(&mut self, handle: PacketHandle) -> Result<(), Violation> {
         let (index, place) = (handle.connection() as u32, handle.place() as u32);
         let segment = self.pool.open(handle);

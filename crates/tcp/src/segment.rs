@@ -123,7 +123,17 @@ impl Segment {
         &self.sack[..usize::from(self.sack_count)]
     }
 
+    #[inline(always)]
     fn option_bytes(&self) -> u32 {
+        let unusual = self.flags.among(Flags::PACKED_OPTIONS.with(Flags::SYN));
+        if unusual == Flags::default() && self.sack_count == 0 {
+            return if self.flags.has(Flags::TIMESTAMP) { TIMESTAMP_OPTION_BYTES } else { 0 };
+        }
+        self.option_bytes_one_by_one()
+    }
+
+    #[inline(never)]
+    fn option_bytes_one_by_one(&self) -> u32 {
         if self.flags.has(Flags::PACKED_OPTIONS) {
             return self.packed_option_bytes();
         }

@@ -231,56 +231,113 @@ impl Network {
         tap: &mut impl Tap,
     ) -> Passage {
         let since = at;
+        if let Some(passage) = self.offer_once(&mut handle, &mut at, since, tap) {
+            return passage;
+        }
+        // Behind a link that is passed at once there is nearly always a host's.
+        self.offer_plain(handle, at, since, tap)
+            .unwrap_or_else(|| self.offer_on(handle, at, since, tap))
+    }
+
+    #[inline(never)]
+    fn offer_on(
+        &mut self,
+        mut handle: PacketHandle,
+        mut at: Time,
+        since: Time,
+        tap: &mut impl Tap,
+    ) -> Passage {
         loop {
-            let index = self.link_at(handle.position());
-            tap.enters(&handle, index, at);
-            let Device::Link(link, exit) = &mut self.devices[index as usize] else {
-                return self.offer_elsewhere(index, handle, at, tap);
-            };
-            match link.offer(&handle, at) {
-                Offer::Arrives(arrives) => at = arrives,
-                Offer::Marked(arrives) => {
-                    handle.mark_congestion();
-                    at = arrives;
-                }
-                Offer::Dropped => {
-                    tap.is_dropped(&handle, index);
-                    return Passage::Dropped;
-                }
-                Offer::Lost => {
-                    tap.is_lost(&handle, index);
-                    return Passage::Lost;
+            if let Some(passage) = self.offer_once(&mut handle, &mut at, since, tap) {
+                return passage;
+            }
+        }
+    }
+
+    /// Offer a packet to a link. None if it is through at once, and at the next one at that time.
+    #[inline(always)]
+    fn offer_once(
+        &mut self,
+        handle: &mut PacketHandle,
+        at: &mut Time,
+        since: Time,
+        tap: &mut impl Tap,
+    ) -> Option<Passage> {
+        let index = self.link_at(handle.position());
+        tap.enters(handle, index, *at);
+        let Device::Link(link, exit) = &mut self.devices[index as usize] else {
+            return Some(self.offer_elsewhere(index, *handle, *at, tap));
+        };
+        let exit = *exit;
+        match link.offer(handle, *at) {
+            Offer::Arrives(arrives) => *at = arrives,
+            Offer::Marked(arrives) => {
+                handle.mark_congestion();
+                *at = arrives;
+            }
+            Offer::Dropped => {
+                tap.is_dropped(handle, index);
+                return Some(Passage::Dropped);
+            }
+            Offer::Lost => {
+                tap.is_lost(handle, index);
+                return Some(Passage::Lost);
+            }
+        }
+        tap.passes(handle);
+        if exit == Exit::Express {
+            tap.leaves(handle, index, *at);
+            self.cross(handle);
+            return None;
+        }
+        Some(self.enqueue(index, exit, *handle, Due { at: *at, since }))
+    }
+
+    /// Offer a packet to a link that takes every packet as it is and is not passed at once, as hosts'
+    /// links. None if the packet is at another one.
+    #[inline(always)]
+    pub(crate) fn offer_plain(
+        &mut self,
+        handle: PacketHandle,
+        at: Time,
+        since: Time,
+        tap: &mut impl Tap,
+    ) -> Option<Passage> {
+        let index = self.link_at(handle.position());
+        let Device::Link(link, exit) = &mut self.devices[index as usize] else { return None };
+        let exit = *exit;
+        if !link.is_plain() || exit == Exit::Express {
+            return None;
+        }
+        tap.enters(&handle, index, at);
+        let at = link.pass(&handle, at);
+        tap.passes(&handle);
+        Some(self.enqueue(index, exit, handle, Due { at, since }))
+    }
+
+    /// A packet has left a link's beginning and arrives at its end.
+    #[inline(always)]
+    fn enqueue(&mut self, index: u32, exit: Exit, handle: PacketHandle, due: Due) -> Passage {
+        let own_row = self.shared_queues + index;
+        let queue = match exit {
+            Exit::Row | Exit::Express => own_row,
+            Exit::Shared(queue) => {
+                // A packet in the link's own delivery queue goes before any that follows it.
+                let is_first = self.in_own_rows_until < due.since || self.queues.is_empty(own_row);
+                if is_first && self.queues.is_in_order(queue, due.at) {
+                    queue
+                } else {
+                    self.in_own_rows_until = self.in_own_rows_until.max(due.at);
+                    own_row
                 }
             }
-            tap.passes(&handle);
-            let own_row = self.shared_queues + index;
-            let queue = match *exit {
-                Exit::Express => {
-                    tap.leaves(&handle, index, at);
-                    self.cross(&mut handle);
-                    continue;
-                }
-                Exit::Row => own_row,
-                Exit::Shared(queue) => {
-                    // A packet in the link's own delivery queue goes before any that follows it.
-                    let is_first = self.in_own_rows_until < since || self.queues.is_empty(own_row);
-                    if is_first && self.queues.is_in_order(queue, at) {
-                        queue
-                    } else {
-                        self.in_own_rows_until = self.in_own_rows_until.max(at);
-                        own_row
-                    }
-                }
-                Exit::Away => {
-                    let due = Due { at, since };
-                    self.departures.push(Departure { link: index, due, handle });
-                    return Passage::Behind;
-                }
-            };
-            let due = Due { at, since };
-            let begins = self.queues.join(queue, due, handle);
-            return if begins { Passage::Begins(due, queue) } else { Passage::Behind };
-        }
+            Exit::Away => {
+                self.departures.push(Departure { link: index, due, handle });
+                return Passage::Behind;
+            }
+        };
+        let begins = self.queues.join(queue, due, handle);
+        if begins { Passage::Begins(due, queue) } else { Passage::Behind }
     }
 
     #[inline(never)]

@@ -4,9 +4,10 @@ use fairway_schema::Violation;
 use fairway_tcp::Transmit;
 use fairway_units::{Duration, Time};
 
-use super::{SOURCE, Simulation};
+use super::Simulation;
 use crate::capture::Tap;
 use crate::event::Component;
+use crate::network::Passage;
 use crate::packet_handle::PacketHandle;
 
 impl<T: Tap> Simulation<'_, T> {
@@ -26,59 +27,50 @@ impl<T: Tap> Simulation<'_, T> {
     ) -> Result<(), Violation> {
         let path = index * 2 + SIDE as u32;
         let entrance = self.network.entrance_of(path);
-        loop {
+        let timer = loop {
             let segment = self.pool.segment(place);
             let this = &mut self.connections[index as usize];
             let transmit = this.transmit_into::<SIDE>(segment, self.now)?;
             if transmit == Transmit::Nothing {
                 self.pool.give_back(place);
-                break;
+                break this.set_timer::<SIDE>(self.now);
             }
             let handle = PacketHandle::of(segment, place, path, this.precedence);
+            let delay =
+                if self.departed.is_empty() { Duration::ZERO } else { this.delay::<SIDE>() };
+            let is_last = transmit == Transmit::LastSegment;
+            let timer = if is_last { this.set_timer::<SIDE>(self.now) } else { None };
             let entrance = self.network.in_turn(entrance, path);
             let handle = handle.at(entrance);
-            let at = self.departure::<SIDE>(entrance, index);
+            let at = self.behind_others(entrance, delay);
             if T::IS_ACTIVE {
                 self.tap.sets_out(&handle, self.pool.segment(place), at);
             }
-            self.offer(handle, at);
-            if transmit == Transmit::LastSegment {
-                break;
+            self.offer_first(handle, at);
+            if is_last {
+                break timer;
             }
             place = self.pool.place();
-        }
-        let this = &mut self.connections[index as usize];
-        let endpoint = if SIDE == SOURCE { &this.source } else { &this.sink };
-        let deadline = endpoint.poll_timeout();
-        if deadline < this.timer_at[SIDE] {
-            let at = deadline.max(self.now);
-            this.timer_at[SIDE] = at;
+        };
+        if let Some(at) = timer {
             self.events.push(at, Component::Timer(path));
         }
         Ok(())
     }
 
-    /// When a segment reaches its first link: order is kept whatever the delay.
+    /// Give a packet to its first link, which is a host's.
     #[inline(always)]
-    fn departure<const SIDE: usize>(&mut self, entrance: u32, connection: u32) -> Time {
-        if self.departed.is_empty() {
-            return self.now;
+    fn offer_first(&mut self, handle: PacketHandle, at: Time) {
+        match self.network.offer_plain(handle, at, at, &mut self.tap) {
+            Some(Passage::Begins(due, queue)) => self.events.push_delivery(due, queue),
+            Some(_) => {}
+            None => self.offer(handle, at),
         }
-        self.delayed_departure::<SIDE>(entrance, connection)
-    }
-
-    fn delayed_departure<const SIDE: usize>(&mut self, entrance: u32, connection: u32) -> Time {
-        let connection = &mut self.connections[connection as usize];
-        let sends = SIDE == SOURCE || connection.is_both_ways();
-        let delay = match &mut connection.jitter {
-            Some(jitter) if sends => jitter.next(),
-            _ => Duration::ZERO,
-        };
-        self.behind_others(entrance, delay)
     }
 
     /// When a packet that leaves its host after a delay reaches its first link, behind those that
     /// left before.
+    #[inline(always)]
     pub(super) fn behind_others(&mut self, entrance: u32, delay: Duration) -> Time {
         if self.departed.is_empty() {
             return self.now;
