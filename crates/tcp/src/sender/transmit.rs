@@ -20,9 +20,10 @@ impl Sender {
         let limit = self.policy.burst_limit(self);
         self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
         let is_calm = self.phase == Phase::Open && self.policy.is_calm(self);
+        // An acknowledgement in order reports no duplicates, and so undoes nothing later than now.
         let is_settled = is_calm
             && !self.holds_retransmissions
-            && !self.undo.is_possible()
+            && !(self.stack.losses.undo && self.undo.all_were_duplicates())
             && !self.policy.learns_itself();
         self.begin_pass(limit, is_calm, is_settled);
     }
@@ -74,8 +75,8 @@ impl Sender {
         }
     }
 
-    /// Whether the segment sent last has filled the window, so that asking for another one gives
-    /// nothing and changes nothing.
+    /// Whether the segment sent last has filled the window, or was the last that `max_burst` allows, so
+    /// that asking for another one gives nothing and changes nothing.
     pub(crate) fn has_filled_window(&self) -> bool {
         self.pass.is_full
     }
@@ -86,10 +87,12 @@ impl Sender {
             && self.pass.is_calm
             && !self.stack.sending.tso
             && !self.pass.probed
+            && !self.probe.is_due()
             && !self.persist.is_due()
-            && self.sendable_end() >= self.snd_nxt + self.segment_bytes
-            && self.board.pipe() + self.segment_bytes > self.cc.cwnd()
-            && self.board.pipe() > 0
+            && (self.max_burst_left == 0
+                || (self.sendable_end() >= self.snd_nxt + self.segment_bytes
+                    && self.board.pipe() + self.segment_bytes > self.cc.cwnd()
+                    && self.board.pipe() > 0))
     }
 
     fn next_transmission(&mut self, now: Time) -> Option<Transmission> {
