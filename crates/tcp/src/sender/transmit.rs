@@ -20,11 +20,10 @@ impl Sender {
         let limit = self.policy.burst_limit(self);
         self.policy.begin_burst(&self.board, u64::from(self.stack.options.mss));
         let is_calm = self.phase == Phase::Open && self.policy.is_calm(self);
-        // An acknowledgement in order reports no duplicates, and so undoes nothing later than now.
-        let is_settled = is_calm
-            && !self.holds_retransmissions
-            && !(self.stack.losses.undo && self.undo.all_were_duplicates())
-            && !self.policy.learns_itself();
+        // An acknowledgement in order reports no further duplicates that could undo a reduction.
+        let may_undo = self.stack.losses.undo && self.undo.all_were_duplicates();
+        let is_settled =
+            is_calm && !self.holds_retransmissions && !may_undo && !self.policy.learns_itself();
         self.begin_pass(limit, is_calm, is_settled);
     }
 
