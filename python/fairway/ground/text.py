@@ -50,12 +50,13 @@ def column(values: Sequence[float | None], digits: int = 4) -> list[str]:
     if not sizes or all(float(value).is_integer() for value in known):
         return [number(value) for value in values]
     largest = max(sizes)
+    tenth = largest / 10
     if largest < 1e-4:
         return [
             f"{value:.{digits - 1}e}" if value and math.isfinite(value) else number(value)
             for value in values
         ]
-    large = min(size for size in sizes if size >= largest / 10)
+    large = min(size for size in sizes if size >= tenth)
     order, least = (math.floor(math.log10(size)) for size in (large, min(sizes)))
     fine = min(1 - least, _FINE) if -least <= _FINE else 0
     places = max(digits - 1 - order, fine, 0)

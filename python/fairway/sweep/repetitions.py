@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairway import metrics
 from fairway.experiment.plan import Plan, Until
 from fairway.ground import text
-from fairway.stats import Stopping
 
 if TYPE_CHECKING:
+    from fairway.stats import Stopping
     from fairway.sweep.outcome import Outcome
 
 
@@ -64,6 +63,8 @@ def run_until(
     after every five more. So which runs there are depends on the seeds and on nothing else, such as
     which was finished first; and they are the first ones of a sweep with more repetitions.
     """
+    from fairway.stats import Stopping
+
     rule = Stopping(until.share, until.at_most)
     planned: dict[str, list[int]] = {}
     for index, point in enumerate(plan.points):
@@ -88,10 +89,12 @@ def run_until(
 
 
 def _look(rule: Stopping, until: Until, outcomes: Sequence[Outcome]) -> Stop:
+    from fairway.metrics import of_outcome
+
     shares: dict[str, float | None] = {}
     unsettled = []
     for name in until.metrics:
-        found = [metrics.of_outcome(outcome, name) for outcome in outcomes]
+        found = [of_outcome(outcome, name) for outcome in outcomes]
         values = [value for value in found if value is not None]
         shares[name] = rule.half_width(values)
         if not rule.precise(values):

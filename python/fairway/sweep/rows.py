@@ -112,7 +112,7 @@ class Rows:
             head = f'["{content_hash}","{row.engine}",'.encode()
             lines += (head, row.experiment, b",", row.summary, b"]\n")
         with self._lock:
-            self._journal.write(b"".join(lines))
+            self._journal.writelines(lines)
             self._rows.update(rows)
             self._added = True
 
