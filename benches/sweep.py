@@ -2,18 +2,21 @@
 
     .venv/bin/python benches/sweep.py [--json] [--runs N] [--keep runs|summaries] [--dask]
 
-Two flows over 10 Mbit/s for 0.2 s, N times with other seeds: once with one thread, once with two,
-and with `--dask` on two local workers. Simulation is the processor time of the compiled simulator,
-measured before, of as many runs by themselves. The rest is the sweep's own: planning, summaries,
-files, tables and the report. As processor time it hardly depends on what else the machine does; by
-the clock it is the time of the whole sweep less simulation shared out among the threads.
+Two flows over 10 Mbit/s for 0.2 s, N times with other seeds: once on one core, once on two, and
+with `--dask` on two local workers, each in a process of its own that has loaded its libraries.
+Simulation is the processor time of the compiled simulator, measured before, of as many runs by
+themselves. The rest is the sweep's own: planning, summaries, files, tables and the report. As
+processor time it hardly depends on what else the machine does; by the clock it is the time of the
+whole sweep less simulation shared out among the cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +30,8 @@ from fairway.sweep.result import load_sweep
 
 #: Runs of which simulation is measured, at the most.
 ALONE = 2000
+#: Runs of a sweep that loads libraries.
+FIRST = 20
 
 EXPERIMENT = """
 title = "Small runs"
@@ -61,10 +66,20 @@ def simulation_s(runs: int) -> float:
     return (time.process_time() - started) / len(points)
 
 
+def on_cores(cores: int, options: list[str]) -> dict[str, Any]:
+    """A row that a process measures which may use so many cores."""
+    command = [sys.executable, __file__, "--cores", str(cores), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
+
+
 def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> dict[str, Any]:
     """Run the sweep, go on with it; what both took."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     alone = simulation_s(runs)
     with tempfile.TemporaryDirectory() as place:
+        fairway.run(EXPERIMENT.format(runs=FIRST), Path(place) / "first", keep=keep)  # type: ignore[arg-type]
         out, text = Path(place) / "sweep", EXPERIMENT.format(runs=runs)
         wall, cpu = time.perf_counter(), time.process_time()
         fairway.run(text, out, threads=threads, keep=keep, dask=dask)  # type: ignore[arg-type]
@@ -77,7 +92,7 @@ def measure(runs: int, threads: int, keep: str | None, dask: str | None) -> dict
         back = time.perf_counter() - back
         files = sum(1 for _ in out.rglob("*"))
     return {
-        "who": "two local Dask workers" if dask else f"{threads} thread{'s' * (threads > 1)}",
+        "who": "two local Dask workers" if dask else f"{threads} core{'s' * (threads > 1)}",
         "runs": runs,
         "wall_s": wall,
         "simulation_ms": alone * 1e3,
@@ -103,17 +118,23 @@ def told(row: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Measure with one and with two threads, and on workers if asked."""
+    """Measure on one and on two cores, and on workers if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--keep", choices=("runs", "summaries"), default=None)
     parser.add_argument("--dask", action="store_true")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--cores", type=int, default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    ways = [(1, None), (2, None), *([(2, "local")] if options.dask else [])]
+    if options.cores:
+        dask = "local" if options.dask else None
+        json.dump(measure(options.runs, options.cores, options.keep, dask), sys.stdout)
+        return 0
+    asked = ["--runs", str(options.runs), *(["--keep", options.keep] if options.keep else [])]
+    ways = [(1, asked), (2, asked), *([(2, [*asked, "--dask"])] if options.dask else [])]
     rows = []
-    for threads, dask in ways:
-        rows.append(measure(options.runs, threads, options.keep, dask))
+    for cores, given in ways:
+        rows.append(on_cores(cores, given))
         if not options.json:
             sys.stdout.write(told(rows[-1]))
             sys.stdout.flush()

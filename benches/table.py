@@ -135,12 +135,12 @@ def kernel(found: list[dict[str, Any]] | None) -> list[Row]:
 
 
 def sweeps(found: list[dict[str, Any]] | None) -> list[Row]:
-    """Runs a second of a sweep with one thread and with two."""
+    """Runs a second of a sweep on one core and on two."""
     rows: list[Row] = []
     for row in found or []:
         rate = row["runs"] / row["wall_s"]
         first = found[0]["runs"] / found[0]["wall_s"] if found else rate
-        beside = ("1 thread", f"{first:.0f}", f"{rate / first:.2f}") if rows else ("", "", "")
+        beside = ("1 core", f"{first:.0f}", f"{rate / first:.2f}") if rows else ("", "", "")
         rows.append((f"sweep of {row['runs']}, {row['who']}, runs/s", f"{rate:.0f}", *beside))
         told = f"{row['beyond_cpu_ms']:.2f}"
         rows.append(("  beyond simulation, ms of processor a run", told, "", "", ""))
