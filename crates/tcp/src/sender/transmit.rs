@@ -22,8 +22,10 @@ impl Sender {
         let is_calm = self.phase == Phase::Open && self.policy.is_calm(self);
         // An acknowledgement in order reports no further duplicates that could undo a reduction.
         let may_undo = self.stack.losses.undo && self.undo.all_were_duplicates();
-        let is_settled =
-            is_calm && !self.holds_retransmissions && !may_undo && !self.policy.learns_itself();
+        // A calm policy that interprets acknowledgements itself sees nothing else in one.
+        let keeps_back_off =
+            self.stack.rto.backoff_ends_with_any_ack && self.policy.learns_itself();
+        let is_settled = is_calm && !self.holds_retransmissions && !may_undo && !keeps_back_off;
         self.begin_pass(limit, is_calm, is_settled);
     }
 
