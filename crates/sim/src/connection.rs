@@ -420,28 +420,33 @@ impl Connection {
         Ok(())
     }
 
-    /// A segment reaches the sink.
+    /// A segment reaches the sink. If that has answered in the segment's place, returns how.
     #[inline(always)]
     pub(crate) fn deliver_to_sink(
         &mut self,
-        segment: &Segment,
+        segment: &mut Segment,
         wire_bytes: u32,
         now: Time,
-    ) -> Result<(), Violation> {
+    ) -> Result<Option<Transmit>, Violation> {
         self.balance.delivered += 1;
         if let Some(monitor) = &mut self.flow_monitor {
             monitor.arrive(segment, now);
         }
         self.forward.arrive(segment, &self.sink, wire_bytes, now)?;
-        if let Some(reverse) = &mut self.reverse {
-            reverse.observe_window(segment, &self.sink);
-        }
+        let Some(reverse) = &mut self.reverse else {
+            let answer = self.sink.answer(segment, now);
+            match answer {
+                None => self.sink.handle_segment(segment, now),
+                Some(transmit) => self.balance.sent += u64::from(transmit != Transmit::Nothing),
+            }
+            self.take_delivery(now)?;
+            return Ok(answer);
+        };
+        reverse.observe_window(segment, &self.sink);
         self.sink.handle_segment(segment, now);
         self.take_delivery(now)?;
-        if self.is_both_ways() {
-            self.note_acknowledgement(now);
-        }
-        Ok(())
+        self.note_acknowledgement(now);
+        Ok(None)
     }
 
     /// See what the sink's application has been given by now.

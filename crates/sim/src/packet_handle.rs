@@ -216,7 +216,7 @@ impl SegmentPool {
 
     /// The segment of a handle that has arrived, with the mark it may have met. Its place is
     /// free again after [`Self::discard`].
-    pub(crate) fn open(&mut self, handle: PacketHandle) -> &Segment {
+    pub(crate) fn open(&mut self, handle: PacketHandle) -> &mut Segment {
         let segment = &mut self.segments[handle.place()];
         if handle.marks_and_position & MARKED != 0 {
             segment.flags = segment.flags.with(Flags::CE);

@@ -575,9 +575,10 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let segment = self.pool.open(handle);
         let connection = &mut self.connections[index as usize];
         let has_driver = connection.has_driver;
+        let mut answer = None;
         if SIDE == SINK {
             self.delivered += u64::from(handle.has_payload());
-            connection.deliver_to_sink(segment, handle.wire_bytes(), self.now)?;
+            answer = connection.deliver_to_sink(segment, handle.wire_bytes(), self.now)?;
             if has_driver {
                 let read_at = connection.next_read(self.now);
                 self.schedule_read(index, read_at);
@@ -585,7 +586,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
         } else {
             connection.deliver_to_source(segment, handle.wire_bytes(), self.now)?;
         }
-        self.pump::<SIDE>(index, place)?;
+        self.pump::<SIDE>(index, place, answer)?;
         if has_driver {
             let direction = if SIDE == SINK { Direction::Forward } else { Direction::Reverse };
             return self.tell(index, direction);

@@ -330,6 +330,7 @@ impl Endpoint {
     }
 
     /// [`Self::poll_transmit`] in place: copying a segment takes longer than building it.
+    #[inline(always)]
     pub fn transmit_into(&mut self, segment: &mut Segment, now: Time) -> Transmit {
         self.transmit_usual(segment, now).unwrap_or_else(|| self.transmit_any(segment, now))
     }

@@ -15,22 +15,27 @@ impl<T: Tap> Simulation<'_, T> {
     #[inline(never)]
     pub(super) fn pump_apart<const SIDE: usize>(&mut self, index: u32) -> Result<(), Violation> {
         let place = self.pool.place();
-        self.pump::<SIDE>(index, place)
+        self.pump::<SIDE>(index, place, None)
     }
 
-    /// Send what an endpoint has to send, and see to its timer. The first segment takes `place`.
+    /// Send what an endpoint has to send, and see to its timer. The first segment takes `place`, where an
+    /// `answer` may have been written.
     #[inline(always)]
     pub(super) fn pump<const SIDE: usize>(
         &mut self,
         index: u32,
         mut place: u32,
+        mut answer: Option<Transmit>,
     ) -> Result<(), Violation> {
         let path = index * 2 + SIDE as u32;
         let entrance = self.network.entrance_of(path);
         let timer = loop {
             let segment = self.pool.segment(place);
             let this = &mut self.connections[index as usize];
-            let transmit = this.transmit_into::<SIDE>(segment, self.now)?;
+            let transmit = match answer.take() {
+                Some(transmit) => transmit,
+                None => this.transmit_into::<SIDE>(segment, self.now)?,
+            };
             if transmit == Transmit::Nothing {
                 self.pool.give_back(place);
                 break this.set_timer::<SIDE>(self.now);

@@ -38,6 +38,13 @@ impl Endpoint {
         is_usual
     }
 
+    /// [`Self::handle_segment`] with the next data at an end that only receives, while nothing is missing,
+    /// and [`Self::transmit_into`] in its place. None, without any effect, for any other segment.
+    #[inline(always)]
+    pub fn answer(&mut self, segment: &mut Segment, now: Time) -> Option<Transmit> {
+        self.takes_data(segment, now).then(|| self.transmit_into(segment, now))
+    }
+
     /// Take an acknowledgement without data of nothing but the next data sent, while nothing is
     /// missing.
     #[inline(always)]

@@ -63,6 +63,8 @@ fn run(stack: &Arc<Stack>, name: &str, path: Path, predicts: bool) -> Vec<String
     let mut travelling: BTreeMap<(Time, u32), (usize, Segment)> = BTreeMap::new();
     let mut transcript = Vec::new();
     let mut now = Time::ZERO;
+    // What an end has written in the place of a segment that reached it.
+    let mut answers = [None, None];
     ends[0].connect();
     ends[0].write(path.bytes);
     ends[0].close();
@@ -71,7 +73,13 @@ fn run(stack: &Arc<Stack>, name: &str, path: Path, predicts: bool) -> Vec<String
             let mut transmit = Transmit::Segment;
             while transmit == Transmit::Segment {
                 let mut segment = Segment::default();
-                transmit = end.transmit_into(&mut segment, now);
+                transmit = match answers[from].take() {
+                    Some((transmit, answer)) => {
+                        segment = answer;
+                        transmit
+                    }
+                    None => end.transmit_into(&mut segment, now),
+                };
                 if transmit == Transmit::Nothing {
                     break;
                 }
@@ -90,9 +98,13 @@ fn run(stack: &Arc<Stack>, name: &str, path: Path, predicts: bool) -> Vec<String
         let timeouts = [0, 1].map(|end| ends[end].poll_timeout());
         now = arrival.min(timeouts[0]).min(timeouts[1]).max(now);
         if arrival == now
-            && let Some((_, (to, segment))) = travelling.pop_first()
+            && let Some((_, (to, mut segment))) = travelling.pop_first()
         {
-            ends[to].handle_segment(&segment, now);
+            match ends[to].answer(&mut segment, now) {
+                Some(Transmit::Nothing) => {}
+                Some(transmit) => answers[to] = Some((transmit, segment)),
+                None => ends[to].handle_segment(&segment, now),
+            }
         }
         for end in (0..2).filter(|end| timeouts[*end] <= now) {
             ends[end].handle_timeout(now);
