@@ -19,6 +19,8 @@ def main() -> None:
     if heeds:
         # An exception in the midst of an import would be a traceback, or be lost in it.
         signal.signal(signal.SIGINT, _leave)
+    # More threads of BLAS spin for a while, and round products of matrices differently.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fairway.cli import main as cli
 
     try:
