@@ -88,10 +88,9 @@ def check_writable(directory: Path, kind: str) -> None:
                 "directory, one above it or a mount point cannot be; name a directory in it"
             )
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=directory.parent, prefix=".fairway-probe-"):
-            pass
-        if directory.is_dir():
-            with tempfile.NamedTemporaryFile(dir=directory, prefix=".fairway-probe-"):
+        # Without a name, where the system can: another process may look into the directory.
+        for place in (directory.parent, *([directory] if directory.is_dir() else [])):
+            with tempfile.TemporaryFile(dir=place):
                 pass
 
 
