@@ -32,6 +32,7 @@ impl<T: Tap> Simulation<'_, T> {
         let timer = loop {
             let segment = self.pool.segment(place);
             let this = &mut self.connections[index as usize];
+            let is_answer = answer.is_some();
             let transmit = match answer.take() {
                 Some(transmit) => transmit,
                 None => this.transmit_into::<SIDE>(segment, self.now)?,
@@ -44,7 +45,9 @@ impl<T: Tap> Simulation<'_, T> {
             let delay =
                 if self.departed.is_empty() { Duration::ZERO } else { this.delay::<SIDE>() };
             let is_last = transmit == Transmit::LastSegment;
-            let timer = if is_last { this.set_timer::<SIDE>(self.now) } else { None };
+            // An end that has just answered, and sends nothing itself, waits for nothing.
+            let waits = is_last && !is_answer;
+            let timer = if waits { this.set_timer::<SIDE>(self.now) } else { None };
             let entrance = self.network.in_turn(entrance, path);
             let handle = handle.at(entrance);
             let at = self.behind_others(entrance, delay);
