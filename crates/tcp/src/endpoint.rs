@@ -575,12 +575,18 @@ impl Endpoint {
         if self.sends {
             self.receiver.observe_path(self.sender.srtt(), self.sender.rto());
         }
-        let echo = (self.timestamps && self.receiver.adapts()).then(|| {
-            let age_ms = self.timestamp(now).wrapping_sub(segment.ts_echo);
-            (segment.ts_echo, age_ms)
-        });
+        let echo = self.echo_for_receiver(segment, now);
         let push = segment.flags.has(Flags::PSH);
         self.receiver.receive(&Arrival { range, fin, push, echo }, now);
+    }
+
+    /// The echoed timestamp and its age in milliseconds, if the receiver uses them.
+    #[inline(always)]
+    fn echo_for_receiver(&self, segment: &Segment, now: Time) -> Option<(u32, u32)> {
+        (self.timestamps && self.receiver.adapts()).then(|| {
+            let age_ms = self.timestamp(now).wrapping_sub(segment.ts_echo);
+            (segment.ts_echo, age_ms)
+        })
     }
 
     /// Whether PAWS rejects a segment (RFC 7323 section 5) as older than an acknowledged one by

@@ -252,12 +252,10 @@ impl Receiver {
         self.due = AckDue::Now;
     }
 
-    /// Whether `bytes` in order would be plain: nothing is missing, the application reads at once,
-    /// and neither acknowledgements nor windows adapt.
+    /// Whether `bytes` in order would be plain: nothing is missing, and the application reads at once.
     #[inline(always)]
     pub(crate) fn expects(&self, bytes: u64) -> bool {
-        !self.adapts
-            && self.fin_at.is_none()
+        self.fin_at.is_none()
             && self.unread.is_none()
             && self.out_of_order.is_empty()
             && self.rcv_nxt + bytes <= self.right_edge()
@@ -265,7 +263,17 @@ impl Receiver {
 
     /// Such data arrived ([`Self::receive`]).
     #[inline(always)]
-    pub(crate) fn take_expected(&mut self, bytes: u64, now: Time) {
+    pub(crate) fn take_expected(
+        &mut self,
+        bytes: u64,
+        push: bool,
+        echo: Option<(u32, u32)>,
+        now: Time,
+    ) {
+        if self.adapts {
+            let range = Range { start: self.rcv_nxt, end: self.rcv_nxt + bytes };
+            return self.receive(&Arrival { range, fin: false, push, echo }, now);
+        }
         self.idle = false;
         self.rcv_nxt += bytes;
         self.delivered_bytes += bytes;

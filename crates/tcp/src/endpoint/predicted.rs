@@ -7,7 +7,7 @@ use fairway_units::Time;
 use super::{Endpoint, State, Transmit, Urgent};
 use crate::ranges::Range;
 use crate::segment::{Flags, Segment};
-use crate::sender::{Transmission, predicts};
+use crate::sender::predicts;
 use crate::sequence::SeqNr;
 
 /// Control bits that decide what a segment is.
@@ -31,7 +31,9 @@ impl Endpoint {
             && self.receiver.expects(bytes);
         if is_usual {
             self.note_timestamp(segment, Range { start, end: start + bytes });
-            self.receiver.take_expected(bytes, now);
+            let push = segment.flags.has(Flags::PSH);
+            let echo = self.echo_for_receiver(segment, now);
+            self.receiver.take_expected(bytes, push, echo, now);
             let right_edge = u64::from(segment.window) << self.peer_window_shift;
             self.right_edge = self.right_edge.max(right_edge);
         }
@@ -73,7 +75,7 @@ impl Endpoint {
         is_taken
     }
 
-    /// Write the next full segment of new data, or an acknowledgement of an end that only receives.
+    /// Write the next segment of new data, or an acknowledgement of an end that only receives.
     /// None if something else may have to be sent.
     #[inline(always)]
     pub(super) fn transmit_usual(&mut self, segment: &mut Segment, now: Time) -> Option<Transmit> {
@@ -83,10 +85,8 @@ impl Endpoint {
         let is_due = self.receiver.ack_is_due();
         if self.sends {
             // In ns-3 an acknowledgement that is due comes first.
-            let range = if is_due { None } else { self.sender.next_in_window(now) }?;
-            let usual =
-                Transmission { range, fin: false, retransmission: false, cwr: false, push: false };
-            return Some(self.transmit_data(segment, usual, now));
+            let data = if is_due { None } else { self.sender.next_in_window(now) }?;
+            return Some(self.transmit_data(segment, data, now));
         }
         if !is_due {
             return Some(Transmit::Nothing);

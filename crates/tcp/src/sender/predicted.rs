@@ -7,9 +7,8 @@ use fairway_cc::{Ack, Flow, Phase, Signal};
 use fairway_units::{Duration, Time};
 
 use super::recovery::RecoveryPolicy;
-use super::{AckInfo, Sender, predicts};
+use super::{AckInfo, Sender, Transmission, predicts};
 use crate::LossDetection;
-use crate::ranges::Range;
 use crate::scoreboard::SendTimes;
 
 impl Sender {
@@ -108,31 +107,41 @@ impl Sender {
         }
     }
 
-    /// The next full segment of new data, if nothing but the windows decides on it
-    /// ([`Self::poll_transmit`]). None if there may be something else to send.
+    /// The next segment of new data, if nothing but the windows decides on it, or nothing at all as it
+    /// continues a burst ([`Self::poll_transmit`]). None if there may be something else to send.
     #[inline(always)]
-    pub(crate) fn next_in_window(&mut self, now: Time) -> Option<Range> {
+    pub(crate) fn next_in_window(&mut self, now: Time) -> Option<Transmission> {
+        let is_free = predicts()
+            && self.pass.is_calm
+            && self.max_burst_left > 0
+            && !self.probe.is_due()
+            && !self.pass.probed;
+        if !is_free {
+            return None;
+        }
+        let transmission = if !self.stack.sending.tso {
+            self.next_full(now)?
+        } else if self.queue.is_some() && self.pass.burst_left > 0 {
+            self.next_of_its_burst(true, now)
+        } else {
+            return None;
+        };
+        self.pass.is_forced = false;
+        self.note_departure(&transmission, now);
+        Some(transmission)
+    }
+
+    #[inline(always)]
+    fn next_full(&mut self, now: Time) -> Option<Transmission> {
         let mss = self.segment_bytes;
         let buffered = self.board.una().saturating_add(self.send_buffer);
         let pipe = self.board.pipe();
-        let is_usual = predicts()
-            && self.pass.is_calm
-            && !self.stack.sending.tso
-            && self.max_burst_left > 0
-            && !self.probe.is_due()
-            && !self.pass.probed
-            && !self.cwr_pending
+        let fits = !self.cwr_pending
             && !self.board.has_holes()
             && pipe > 0
             && pipe + mss <= self.cc.cwnd()
             && self.pacer.is_open(now)
             && self.snd_nxt + mss <= self.stream_end.min(buffered).min(self.right_edge);
-        if !is_usual {
-            return None;
-        }
-        self.pass.is_forced = false;
-        let transmission = self.send_new(mss, false, now);
-        self.note_departure(&transmission, now);
-        Some(transmission.range)
+        fits.then(|| self.send_new(mss, false, now))
     }
 }

@@ -43,6 +43,12 @@ impl Sender {
         if !continues && !self.begins_burst(now) {
             return self.next_fin(now);
         }
+        Some(self.next_of_its_burst(continues, now))
+    }
+
+    /// The first segment of a burst, or one that `continues` it.
+    #[inline(always)]
+    pub(super) fn next_of_its_burst(&mut self, continues: bool, now: Time) -> Transmission {
         self.pass.burst_left -= 1;
         let len = self.segment_bytes.min(self.pass.burst_end - self.snd_nxt);
         let transmission = self.send_new(len, false, now);
@@ -54,7 +60,7 @@ impl Sender {
         if is_last {
             self.note_sent();
         }
-        Some(Transmission { push, ..transmission })
+        Transmission { push, ..transmission }
     }
 
     /// Take turns until a burst begins or both are idle.
