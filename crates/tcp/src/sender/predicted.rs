@@ -32,6 +32,8 @@ impl Sender {
         if !self.is_in_order(info) {
             return false;
         }
+        #[cfg(test)]
+        super::prediction_tests::count();
         self.note_app_limit();
         let prior_pipe = self.board.pipe();
         self.move_window(info);

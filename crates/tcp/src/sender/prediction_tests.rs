@@ -16,6 +16,13 @@ use crate::{Config, EcnMode, Endpoint, Flags, Role, Segment, Stack, Transmit};
 thread_local! {
     /// Whether the senders of this thread predict headers.
     static PREDICTS: Cell<bool> = const { Cell::new(true) };
+    /// Acknowledgements that the senders of this thread have predicted.
+    static PREDICTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An acknowledgement was predicted.
+pub(crate) fn count() {
+    PREDICTED.set(PREDICTED.get() + 1);
 }
 
 pub(crate) fn predicts() -> bool {
@@ -137,5 +144,21 @@ proptest! {
         let stack = Arc::new(stack);
         let slow = run(&stack, name, path, false);
         prop_assert_eq!(run(&stack, name, path, true), slow);
+    }
+}
+
+#[test]
+fn acknowledgements_are_predicted_after_a_loss_too() {
+    for preset in PRESETS.iter().filter(|preset| preset.name != "ns3-3.29") {
+        let stack = Arc::new((preset.stack)());
+        let path = Path { seed: 1, lost: 0.001, late: 0.0, marked: 0.0, bytes: 4_000_000 };
+        PREDICTED.set(0);
+        let transcript = run(&stack, "reno", path, true);
+        let is_from_sink = |line: &&String| line.split(' ').nth(1) == Some("1");
+        let acknowledgements = transcript.iter().filter(is_from_sink).count();
+        let counters = &transcript[transcript.len() - 1];
+        assert!(!counters.contains("retransmissions: 0,"), "{}: nothing was lost", preset.name);
+        // The rest comes in recovery, or tells of more than the next data.
+        assert!(PREDICTED.get() > acknowledgements / 3, "{}: {counters}", preset.name);
     }
 }
