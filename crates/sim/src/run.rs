@@ -1,6 +1,6 @@
 //! One run: events in order, until the experiment's time is over.
 
-mod barrier;
+mod gate;
 mod pump;
 mod side_by_side;
 

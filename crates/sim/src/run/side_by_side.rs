@@ -5,7 +5,7 @@
 //! then they exchange the packets that have left, and agree on the next window (Nicol, *The cost of
 //! conservative synchronization in parallel discrete event simulations*, Journal of the ACM 40(2), 1993).
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -14,7 +14,7 @@ use fairway_spec::Experiment;
 use fairway_tcp::Segment;
 use fairway_units::{Duration, Time};
 
-use super::barrier::{Barrier, Member};
+use super::gate::{Gate, Member};
 use super::{Run, RunError, Simulation, TICK, simulate};
 use crate::capture::NoTap;
 use crate::network::{Departure, Network, Region, Regions, happens_apart};
@@ -53,26 +53,27 @@ fn packets_in(window: Duration, network: &Network, experiment: &Experiment) -> f
     rates.sum::<f64>() * window.as_secs_f64() / PACKET_BITS
 }
 
-fn side_by_side(
-    experiment: &Experiment,
-    exchange: &Exchange<'_>,
+fn side_by_side<'e>(
+    experiment: &'e Experiment,
+    exchange: &Exchange<'e>,
     control: &Control,
 ) -> Result<Run, RunError> {
-    let results = thread::scope(|scope| {
-        let region = |index| scope.spawn(move || exchange.simulate(experiment, index, control));
-        let threads: Vec<_> = (0..exchange.regions.count()).map(region).collect();
-        threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+    thread::scope(|scope| {
+        for thread in 0..exchange.parts.len() {
+            scope.spawn(move || exchange.work(thread, experiment, control));
+        }
     });
-    let mut simulations = Vec::new();
-    for result in results {
-        simulations.push(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-    }
     if let Some(error) = exchange.first_error() {
         return Err(error);
     }
-    let mut parts = simulations.into_iter().flatten();
-    let mut whole = parts.next().ok_or(RunError::Cancelled)?;
-    for (index, part) in (1..).zip(parts) {
+    let mut parts = exchange.parts.iter().filter_map(|part| lock(part).take()).enumerate();
+    let mut last = |(index, mut part)| {
+        // What arrives after the end is on its way.
+        (0..2).for_each(|turn| exchange.take_in(&mut part, index, turn));
+        (index as u32, part)
+    };
+    let (_, mut whole) = parts.next().map(&mut last).ok_or(RunError::Cancelled)?;
+    for (index, part) in parts.map(last) {
         whole.absorb(part, &Region { regions: exchange.regions, index });
     }
     whole.now = whole.end;
@@ -87,24 +88,32 @@ struct Crossing {
     segment: Segment,
 }
 
-/// What regions tell each other. What they tell during a window is read during the next one, so all
-/// of it is there twice.
-struct Exchange<'a> {
-    regions: &'a Regions,
+/// What regions tell each other. Packets that are sent during a window are taken in during the next
+/// one, so each box is there twice.
+struct Exchange<'e> {
+    regions: &'e Regions,
     window: Duration,
     end: Time,
+    /// What happens in each region, from the first window on.
+    parts: Vec<Mutex<Option<Simulation<'e, NoTap>>>>,
+    /// The window that each region is to go through next.
+    claims: Vec<AtomicUsize>,
+    /// Windows that regions are through with, all together.
+    done: AtomicUsize,
+    gate: Gate,
+    /// When the window begins, in nanoseconds.
+    from: AtomicU64,
     /// When something happens next in each region, or because of it, in nanoseconds.
-    next: [Vec<AtomicU64>; 2],
+    next: Vec<AtomicU64>,
     /// Packets from each region to each.
     crossings: [Vec<Mutex<Vec<Crossing>>>; 2],
     /// Data packets that have reached a sink in each region.
     delivered: Vec<AtomicU64>,
-    barrier: Barrier,
-    errors: Mutex<Vec<(Time, u32, RunError)>>,
+    errors: Mutex<Vec<(Time, usize, RunError)>>,
 }
 
-impl<'a> Exchange<'a> {
-    fn new(regions: &'a Regions, window: Duration, end: Time) -> Self {
+impl<'e> Exchange<'e> {
+    fn new(regions: &'e Regions, window: Duration, end: Time) -> Self {
         let count = regions.count() as usize;
         let numbers = || (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         let boxes = || (0..count * count).map(|_| Mutex::default()).collect();
@@ -112,96 +121,115 @@ impl<'a> Exchange<'a> {
             regions,
             window,
             end,
-            next: [numbers(), numbers()],
+            parts: (0..count).map(|_| Mutex::new(None)).collect(),
+            claims: (0..count).map(|_| AtomicUsize::new(0)).collect(),
+            done: AtomicUsize::new(0),
+            gate: Gate::default(),
+            from: AtomicU64::new(0),
+            next: numbers(),
             crossings: [boxes(), boxes()],
             delivered: numbers(),
-            barrier: Barrier::new(count),
             errors: Mutex::default(),
         }
     }
 
-    /// The part of a run that happens in a region; nothing if there is an error in any.
-    fn simulate<'e>(
-        &self,
-        experiment: &'e Experiment,
-        index: u32,
-        control: &Control,
-    ) -> Option<Simulation<'e, NoTap>> {
-        let mut member = Member::of(&self.barrier);
-        let region = Region { regions: self.regions, index };
-        let network = Network::new(experiment);
-        let result = Simulation::new(experiment, network, Some(region), NoTap)
-            .and_then(|simulation| self.run(simulation, index, control));
-        match result {
-            Ok(simulation) => {
-                member.is_done = simulation.is_some();
-                simulation
+    /// What a thread does until the run is over: in each window its own region and, if nobody has
+    /// begun with them, those of threads for which there is no processor at the moment.
+    fn work(&self, thread: usize, experiment: &'e Experiment, control: &Control) {
+        let count = self.parts.len();
+        while let Some(turn) = self.gate.turn() {
+            let from = Time::from_nanos(self.from.load(Ordering::Acquire));
+            if turn > 0 && from > self.end {
+                return;
             }
-            Err(error) => {
-                let at = match &error {
-                    RunError::Violation(violation) => violation.at,
-                    _ => Time::ZERO,
-                };
-                lock(&self.errors).push((at, index, error));
-                None
+            for index in (thread..count).chain(0..thread) {
+                let claim = &self.claims[index];
+                let (now, later) = (Ordering::AcqRel, Ordering::Relaxed);
+                if claim.compare_exchange(turn, turn + 1, now, later).is_err() {
+                    continue;
+                }
+                let member = Member::of(&self.gate);
+                if let Err(error) = self.go_on(turn, index, from, experiment, control) {
+                    let at = match &error {
+                        RunError::Violation(violation) => violation.at,
+                        _ => Time::ZERO,
+                    };
+                    lock(&self.errors).push((at, index, error));
+                }
+                if self.done.fetch_add(1, Ordering::AcqRel) + 1 == (turn + 1) * count {
+                    self.open_window();
+                }
+                member.leave();
             }
+            self.gate.wait(turn);
         }
     }
 
-    /// The windows of a region; nothing if another region has failed.
-    fn run<'e>(
+    /// All regions are through with a window: the next one begins.
+    fn open_window(&self) {
+        let failed = !lock(&self.errors).is_empty();
+        let next = self.next.iter().map(|at| at.load(Ordering::Acquire)).min();
+        let from = next.filter(|_| !failed).unwrap_or(u64::MAX);
+        self.from.store(from, Ordering::Release);
+        self.gate.open();
+    }
+
+    /// A region goes through a window. Before the first one it is made.
+    fn go_on(
         &self,
-        mut simulation: Simulation<'e, NoTap>,
-        index: u32,
+        turn: usize,
+        index: usize,
+        from: Time,
+        experiment: &'e Experiment,
         control: &Control,
-    ) -> Result<Option<Simulation<'e, NoTap>>, RunError> {
-        let own = Control::default();
-        let mut sent = Time::NEVER;
-        for turn in (0..2).cycle() {
-            let next = simulation.events.next().map_or(Time::NEVER, |(at, _)| at).min(sent);
-            self.next[turn][index as usize].store(next.as_nanos(), Ordering::Relaxed);
-            self.delivered[index as usize].store(simulation.delivered, Ordering::Relaxed);
-            if !self.barrier.wait() {
-                return Ok(None);
-            }
-            let next = self.next[turn].iter().map(|at| at.load(Ordering::Relaxed)).min();
-            let from = Time::from_nanos(next.unwrap_or(u64::MAX));
-            self.take_in(&mut simulation, index, turn);
-            if from > self.end {
-                return Ok(Some(simulation));
-            }
-            if index == 0 {
-                let delivered = self.delivered.iter().map(|count| count.load(Ordering::Relaxed));
-                control.report(from.as_nanos(), self.end.as_nanos().max(1), delivered.sum());
-            }
-            if control.is_cancelled() {
-                return Err(RunError::Cancelled);
-            }
-            simulation.run_until((from + self.window).min(self.end + TICK), &own)?;
-            sent = self.send_out(&mut simulation, index, 1 - turn);
+    ) -> Result<(), RunError> {
+        let mut part = lock(&self.parts[index]);
+        let Some(simulation) = &mut *part else {
+            let region = Region { regions: self.regions, index: index as u32 };
+            let network = Network::new(experiment);
+            let simulation = Simulation::new(experiment, network, Some(region), NoTap)?;
+            self.tell_next(index, &simulation, Time::NEVER);
+            *part = Some(simulation);
+            return Ok(());
+        };
+        if index == 0 {
+            let delivered = self.delivered.iter().map(|count| count.load(Ordering::Relaxed));
+            control.report(from.as_nanos(), self.end.as_nanos().max(1), delivered.sum());
         }
-        Ok(None)
+        if control.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        self.take_in(simulation, index, turn % 2);
+        let until = (from + self.window).min(self.end + TICK);
+        simulation.run_until(until, &Control::default())?;
+        let sent = self.send_out(simulation, index, (turn + 1) % 2);
+        self.delivered[index].store(simulation.delivered, Ordering::Relaxed);
+        self.tell_next(index, simulation, sent);
+        Ok(())
+    }
+
+    fn tell_next(&self, index: usize, simulation: &Simulation<'_, NoTap>, sent: Time) {
+        let next = simulation.events.next().map_or(Time::NEVER, |(at, _)| at).min(sent);
+        self.next[index].store(next.as_nanos(), Ordering::Release);
     }
 
     /// Hands over the packets that have left a region. Returns when the first of them arrives.
-    fn send_out(&self, simulation: &mut Simulation<'_, NoTap>, index: u32, turn: usize) -> Time {
+    fn send_out(&self, simulation: &mut Simulation<'_, NoTap>, index: usize, turn: usize) -> Time {
         let mut first = Time::NEVER;
         for departure in simulation.network.take_departures() {
             first = first.min(departure.due.at);
             let segment = simulation.pool.take_out(departure.handle);
-            let to = self.regions.end_of(departure.link);
-            let place = (index * self.regions.count() + to) as usize;
-            lock(&self.crossings[turn][place]).push(Crossing { departure, segment });
+            let to = self.regions.end_of(departure.link) as usize;
+            lock(&self.crossings[turn][index * self.parts.len() + to])
+                .push(Crossing { departure, segment });
         }
         first
     }
 
     /// Lets the packets arrive that come from other regions.
-    fn take_in(&self, simulation: &mut Simulation<'_, NoTap>, index: u32, turn: usize) {
-        let count = self.regions.count();
-        for from in 0..count {
-            let place = (from * count + index) as usize;
-            for crossing in lock(&self.crossings[turn][place]).drain(..) {
+    fn take_in(&self, simulation: &mut Simulation<'_, NoTap>, index: usize, turn: usize) {
+        for from in 0..self.parts.len() {
+            for crossing in lock(&self.crossings[turn][from * self.parts.len() + index]).drain(..) {
                 simulation.take_in(crossing);
             }
         }
