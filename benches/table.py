@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 
 #: What was measured, here, beside what, there, how many times.
 Row = tuple[str, str, str, str, str]
+WIDTHS = (52, 20, 26, 8, 0)
 
 
 def main() -> None:
@@ -28,19 +30,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="less of everything")
     quick = parser.parse_args().quick
-    rows = [
-        *simulator(asked("run.py", ["--quick", "--rounds", "1"] if quick else [])),
-        *networks(asked("networks.py", ["--quick", "--rounds", "1"] if quick else [])),
-        *captures(asked("analyze.py", ["--rounds", "2"] if quick else [])),
-        *transfers(asked("xfer.py", ["--quick", "--rounds", "1"] if quick else [])),
-        *kernel(asked("linux.py", ["--rounds", "1"] if quick else [])),
-        *sweeps(asked("sweep.py", ["--runs", "1000"] if quick else [])),
+    benches: list[tuple[Callable[[Any], list[Row]], str, list[str]]] = [
+        (simulator, "run.py", ["--quick", "--rounds", "1"]),
+        (networks, "networks.py", ["--quick", "--rounds", "1"]),
+        (captures, "analyze.py", ["--rounds", "2"]),
+        (sweeps, "sweep.py", ["--runs", "1000"]),
+        (kernel, "linux.py", ["--rounds", "1"]),
+        (transfers, "xfer.py", ["--quick", "--rounds", "1"]),
     ]
-    head = ("measured", "Fairway", "beside", "there", "times")
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    for row in [head, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+    show([("measured", "Fairway", "beside", "there", "times")])
+    for rows_of, script, less in benches:
+        show(rows_of(asked(script, less if quick else [])))
+
+
+def show(rows: list[Row]) -> None:
+    """Print rows as soon as they are there: the whole takes long."""
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, WIDTHS, strict=True)]
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    sys.stdout.flush()
 
 
 def asked(script: str, options: list[str]) -> Any:
@@ -97,7 +105,9 @@ def networks(found: list[dict[str, Any]] | None) -> list[Row]:
 
 def captures(found: list[dict[str, Any]] | None) -> list[Row]:
     """Seconds for a capture of a million packets."""
-    own, *others = found or [None]
+    if not found:
+        return []
+    own, *others = found
     return [
         (
             "a capture read, s",
@@ -114,7 +124,7 @@ def transfers(found: list[dict[str, Any]] | None) -> list[Row]:
     """Gbit/s from file to file, beside iperf3, which moves memory."""
     return [
         (
-            f"transfer over {row['way']}, streams: {row['streams']}, {row['kind']}, Gbit/s",
+            f"transfer over {row['pair']}, streams: {row['streams']}, {row['kind']}, Gbit/s",
             f"{middle(row['gbps']):.2f}",
             "iperf3",
             f"{middle(row['gbps']) / middle(row['ratio']):.2f}",
