@@ -72,7 +72,7 @@ def simulator(found: dict[str, Any] | None) -> list[Row]:
             rows.append((what, own, name, there, ranged(pair[f"ratio_to_{key}"], 1)))
     if ns3 := found["ns3"]:
         there = f"{ns3['ns3_packets_per_s']['median'] / 1e6:.4f}"
-        name = "ns-3 of Debian, with its logging"
+        name = f"ns-3, {ns3['build']}"
         rows.append((what, own, name, there, ranged(ns3["ratio_to_ns3"], 0)))
     first = found["scaling"][0]["fairway_ns_per_packet"]["median"]
     for row in found["scaling"]:

@@ -9,7 +9,7 @@
 //
 // The path is that of benches/ns2/pair.tcl: 622 Mbit/s and 48 ms between two routers, 1555 packets
 // in front of it, links of 1 Gbit/s and 1 ms to a host for each flow. BIC and CUBIC are ns-3's own.
-// Debian's package is built with logging, which costs it; an optimised build is faster.
+// Debian's package is built with logging, which costs it; that of PyPI is an optimised build.
 //
 // On standard output: the data packets of 1000 bytes that arrived.
 
