@@ -1,5 +1,6 @@
 """`fairway` and `python -m fairway`: ready for Ctrl-C before anything else is imported."""
 
+import gc
 import os
 import signal
 import sys
@@ -21,8 +22,12 @@ def main() -> None:
         signal.signal(signal.SIGINT, _leave)
     # More threads of BLAS spin for a while, and round products of matrices differently.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # No module is garbage: to look for some among them takes a twentieth of a short command.
+    gc.disable()
     from fairway.cli import main as cli
 
+    gc.freeze()
+    gc.enable()
     try:
         try:
             if heeds:
