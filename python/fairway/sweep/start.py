@@ -104,8 +104,8 @@ def run(
     with permitting(python=allow_python, backend=chosen.name if dask is None else "--dask"):
         planned = plan(experiment, overrides=changes, algorithms=algorithms)
     directory = None if out is None else Path(out)
-    source = source or source_of_experiment("run", experiment, changes, chosen.name)
     if directory is not None:
+        source = source or source_of_experiment("run", experiment, changes, chosen.name)
         store.check_writable(directory, "sweep" if planned.is_sweep else "run")
         _refuse_another(directory, source, planned, chosen, replace=replace)
     progress = reporter(planned.title, quiet=quiet)

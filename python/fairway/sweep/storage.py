@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from collections.abc import Sequence
@@ -31,9 +32,14 @@ class Answer:
         self.backend = backend
         self.algorithms = algorithms
         self.version = version
-        self._engine = backend.engine()
         #: By the identity of points, each of which is kept with what is known of it.
         self._known: dict[int, tuple[Point, str, str]] = {}
+
+    @functools.cached_property
+    def _engine(self) -> str:
+        # To read the whole program takes longer than a short run, and one that is not kept does
+        # without. What is kept is looked for first, and so this is the program that will run.
+        return self.backend.engine()
 
     def content_hash(self, point: Point) -> str:
         """SHA-256 over everything that decides the point's result."""

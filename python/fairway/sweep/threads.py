@@ -111,8 +111,9 @@ class Threads:
         finally:
             with self._lock:
                 del self._running[index]
-        engine = self._answer.engine_of(point)
-        return self._storage.stage(point, pack(run, engine, whole=self._storage.whole))
+        whole = self._storage.whole
+        engine = self._answer.engine_of(point) if whole else "unknown"
+        return self._storage.stage(point, pack(run, engine, whole=whole))
 
     def _note(self, index: int, future: Future[Outcome]) -> None:
         if future.cancelled():
