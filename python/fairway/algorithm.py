@@ -8,7 +8,6 @@ one a name. docs/your-own-algorithm.md is the guide.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import importlib.machinery
 import inspect
@@ -364,4 +363,6 @@ def _written_in(described: Any) -> str | None:
 
 
 def _digest(data: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()

@@ -121,8 +121,9 @@ def test_what_draws_is_loaded_only_to_draw(small, tmp_path):
     drawing = {"altair", "vl_convert", "jinja2", "scipy", "distributed", "optuna", "pandas"}
     for shown in (["--json"], ["--quiet"]):
         assert not drawing & loaded_by("run", small, *shown)
-    # Nor are tables made that nobody asked for.
-    assert not {"numpy", "polars"} & loaded_by("run", small, "--json")
+    # Nor are tables made that nobody asked for, or hashes of what is not kept.
+    idle = {"numpy", "polars", "hashlib", "tempfile", "fairway.results.shapes"}
+    assert not idle & loaded_by("run", small, "--json")
     for name in ("a", "b"):
         fairway.run(small, tmp_path / name)
     # A report has charts, which need neither Altair nor what draws them on paper.

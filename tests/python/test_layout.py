@@ -181,12 +181,13 @@ def test_sentences_are_as_wide_as_the_terminal(monkeypatch):
 def printed(monkeypatch):
     """What gives every table that a command prints."""
     found = []
+    lines = layout.lines
 
     def record(tables, width):
         found.extend(tables)
-        return layout.lines(tables, width)
+        return lines(tables, width)
 
-    monkeypatch.setattr(terminal, "lines", record)
+    monkeypatch.setattr(layout, "lines", record)
 
     def of(line):
         found.clear()

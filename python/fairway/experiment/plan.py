@@ -14,12 +14,9 @@ from fairway import _core
 from fairway.errors import InputError, read_text
 from fairway.ground.inventory import source_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from fairway.algorithm import Algorithms, Maker
 
 #: Largest experiment file in bytes; the simulator has the same bound.
@@ -153,14 +150,25 @@ def source_of_experiment(
     return source_of(command, what, changed, *more)
 
 
+def _tomllib() -> ModuleType:
+    """What reads TOML; experiment files do not need it."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib
+
+
 def parse_toml(text: str, source: str) -> Document:
     """Parse TOML, or say where it is wrong."""
+    tomllib = _tomllib()
     try:
-        return tomllib.loads(text)
+        document: Document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source}: not valid TOML: {error}") from None
     except RecursionError:
         raise InputError(f"{source}: not valid TOML: nested too deeply") from None
+    return document
 
 
 def parse_override(assignment: str) -> tuple[str, Any]:
@@ -175,6 +183,7 @@ def parse_override(assignment: str) -> tuple[str, Any]:
     path, value = path.strip(), value.strip()
     if not equals or not path:
         raise InputError(f'--set {assignment}: expected path=value, such as "flow.0.cc=cubic"')
+    tomllib = _tomllib()
     try:
         return path, tomllib.loads(f"value = {value}")["value"]
     except (tomllib.TOMLDecodeError, RecursionError, KeyError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from pathlib import Path
 
 from fairway import _core
@@ -23,6 +22,8 @@ def of_file(path: Path) -> str:
 
 @functools.cache
 def _digest_of(path: Path, _changed_ns: int, _size: int) -> str:
+    import hashlib
+
     found = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -45,6 +44,8 @@ class Inventory:
 
 def source_of(*parts: Any) -> str:
     """Digest of what was asked for: a command, its file and its options, as plain data."""
+    import hashlib
+
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
-import hashlib
 import json
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -49,6 +46,8 @@ def content_hash(
     algorithms: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> str:
     """SHA-256 over everything that decides a result, the same on every machine."""
+    import hashlib
+
     own = {name: code["sha256"] for name, code in (algorithms or {}).items()}
     known = f'"algorithms":{_canonical(own)},' if own else ""
     if isinstance(experiment, _core.Planned):
@@ -74,6 +73,8 @@ def check_writable(directory: Path, kind: str) -> None:
 
     A result of one kind ("run", "sweep", "study", …) does not replace one of another.
     """
+    import tempfile
+
     with writing(directory):
         if directory.exists() and not directory.is_dir():
             raise InputError(
@@ -313,6 +314,8 @@ def write_file(path: Path, data: bytes | str | Iterable[bytes], *, flush: bool =
 
     `flush` makes it outlast a power cut; what is made again from other files need not.
     """
+    import tempfile
+
     whole = data.encode() if isinstance(data, str) else data
     pieces = [whole] if isinstance(whole, bytes) else whole
     temporary: str | None = None
@@ -371,6 +374,8 @@ def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
 
 
 def _temporary_sibling(directory: Path) -> Path:
+    import tempfile
+
     with writing(directory):
         path = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}-partial-"))
         path.chmod(0o777 & ~_umask())
@@ -402,6 +407,8 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
 
 def flush_file_system(root: Path) -> None:
     """Flush everything below `root` to disk, in one go where the system can (`syncfs` of Linux)."""
+    import ctypes
+
     syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     if syncfs is None:
         _flush_tree(root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,8 @@ def are_wanted(experiment: _core.Planned | Mapping[str, Any]) -> bool:
 
 def new_directory() -> Path:
     """A temporary directory for captures."""
+    import tempfile
+
     with writing(Path(tempfile.gettempdir())):
         return Path(tempfile.mkdtemp(prefix="fairway-captures-"))
 

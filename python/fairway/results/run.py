@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from fairway.ground import store
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.results.data import CAPTURES, LOSSES, TCP_INFO, RunData
-from fairway.results.shapes import MANIFEST_SHAPE, TRANSFER_SHAPE, shape_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,6 +87,8 @@ class Run(RunData):
         return run_report(self, metrics)
 
     def _repr_html_(self) -> str:
+        import html
+
         from fairway.plot.page import plain_html
         from fairway.results.report import flow_tables, link_tables, metric_table
 
@@ -98,6 +98,8 @@ class Run(RunData):
 
 def read_manifest(directory: Path) -> dict[str, Any]:
     """The manifest of a run, whose hash is that of its experiment."""
+    from fairway.results.shapes import MANIFEST_SHAPE
+
     path = directory / store.MANIFEST
     manifest: dict[str, Any] = store.read_json(path, "manifest", MANIFEST_SHAPE)
     experiment, backend, version = (manifest[key] for key in ("experiment", "backend", "version"))
@@ -113,6 +115,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
     """Read a run directory back."""
     from fairway.results import tables
+    from fairway.results.shapes import TRANSFER_SHAPE, shape_of
 
     path = Path(directory)
     if not path.is_dir():

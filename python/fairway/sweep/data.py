@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -196,6 +195,8 @@ class SweepData:
 
     def _manifest(self) -> str:
         """The manifest as JSON."""
+        import hashlib
+
         hashes = [outcome.hash_by(self.version) for outcome in self.outcomes]
         seeds = self._summaries.seeds.tolist()
         return store.to_json(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import html
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +16,6 @@ from fairway.ground import store
 from fairway.ground.shape import TEXT_OR_NONE
 from fairway.plot.drawing import draw_report
 from fairway.results.run import Run, read_manifest
-from fairway.results.shapes import shape_of
 from fairway.sweep import repetitions
 from fairway.sweep.data import SweepData
 from fairway.sweep.outcome import Outcome
@@ -42,6 +40,8 @@ class Sweep(SweepData):
         return dataclasses.replace(self, metrics=metrics)
 
     def _repr_html_(self) -> str:
+        import html
+
         from fairway.plot.page import plain_html
         from fairway.sweep.report import sweep_table
 
@@ -105,6 +105,8 @@ def load_sweep(directory: str | Path) -> Sweep:
 
 
 def _from_directory(entry: dict[str, Any], place: Path) -> Outcome:
+    from fairway.results.shapes import shape_of
+
     manifest = read_manifest(place)
     shape = shape_of(manifest["backend"])
     summary = store.read_json(place / "summary.json", "summary", shape)

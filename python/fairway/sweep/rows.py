@@ -18,7 +18,6 @@ from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
 from fairway.ground import store
 from fairway.ground.shape import problem
-from fairway.results.shapes import shape_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun
 from fairway.sweep.scratch import Scratch
@@ -195,6 +194,8 @@ def read_summary(row: Row | None, where: Path) -> tuple[Any, bytes]:
 
 @functools.lru_cache(maxsize=256)
 def _wrong_with(summary: bytes) -> str | None:
+    from fairway.results.shapes import shape_of
+
     loaded = json.loads(summary)
     backend = loaded.get("backend") if isinstance(loaded, dict) else None
     return problem(loaded, shape_of(backend))

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +27,8 @@ class Scratch:
 
     def __init__(self, parent: Path) -> None:
         """Make one in `parent`."""
+        import tempfile
+
         with writing(parent):
             parent.mkdir(parents=True, exist_ok=True)
             while True:

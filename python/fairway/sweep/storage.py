@@ -16,7 +16,6 @@ from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
 from fairway.ground import store
 from fairway.results.run import Run
-from fairway.results.shapes import shape_of
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun, without_time
 from fairway.sweep.scratch import Scratch
@@ -176,6 +175,8 @@ class Directories:
 
 def found_directory(points: Path, answer: Answer, point: Point) -> Outcome | None:
     """The point's directory, if its content is the same and it is whole."""
+    from fairway.results.shapes import shape_of
+
     place = place_of(points, answer, point)
     if not store.reusable(place, answer.content_hash(point), answer.engine_of(point)):
         return None

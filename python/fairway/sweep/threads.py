@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import queue
 import threading
@@ -124,5 +123,7 @@ class Threads:
 
 def _interrupt(thread: int) -> None:
     """Raise KeyboardInterrupt in a thread, as Ctrl-C does in the main one alone."""
+    import ctypes
+
     ident, error = ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
