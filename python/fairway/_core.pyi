@@ -182,6 +182,8 @@ class Pool:
     """Threads that simulate experiments one after the other."""
 
     def __new__(cls, experiments: Sequence[_Document], threads: int) -> Pool: ...
+    def add(self, experiments: Sequence[_Document]) -> None:
+        """Begin with further experiments, whose places come after those of the others."""
     def finished(self, timeout_s: float) -> list[tuple[int, tuple[bytes, bytes] | Exception]]:
         """What has finished since it was last asked: the place of each run, and what it gave.
 
