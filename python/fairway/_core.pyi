@@ -596,7 +596,10 @@ def plan(
     algorithms: _Algorithms | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Set values in an experiment file, or the content of one, validate it, and list its points."""
+    """Set values in an experiment file, or the content of one, validate it, and list its points.
+
+    These are given as axes, repetitions and experiments of all.
+    """
 
 def run(
     experiment: _Document,
