@@ -128,7 +128,7 @@ def runner(tmp_path, monkeypatch):
         "PATH": f"{programs}:{os.environ['PATH']}",
         "RUNNER_TEMP": str(tmp_path / "temp"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-        "GITHUB_ENV": str(tmp_path / "environment"),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
     }
 
     def run(step, cwd, **more):
@@ -229,7 +229,7 @@ def test_one_comment_is_written_or_updated(comment, call, runner, tmp_path):
              "BRANCH": '"; touch broken', "COMMIT": "abc", "COMMENT": comment,
              "MADE": "for @all\n"}  # fmt: skip
     assert runner(find, tmp_path, **event).returncode == 0
-    assert (tmp_path / "environment").read_text() == "NUMBER=12\n"
+    assert (tmp_path / "output").read_text() == "number=12\n"
     done = runner(comment_on, tmp_path, **event, NUMBER="12")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "body.md").read_text() == "<!-- fairway compare 6 -->\nfor @\u200ball\n"
