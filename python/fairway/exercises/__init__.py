@@ -142,11 +142,11 @@ def check(
         )
     found = run(asked)
     assert not isinstance(found, Sweep)
-    stays = kept(exercise.keep, plan(exercise.start).points[0].experiment, asked)
+    stays = unchanged(exercise.keep, plan(exercise.start).points[0].experiment, asked)
     return stays + [decide(claim, found.summary) for claim in exercise.claims]
 
 
-def kept(keep: Sequence[str], first: Document, answer: Document) -> list[Verdict]:
+def unchanged(keep: Sequence[str], first: Document, answer: Document) -> list[Verdict]:
     """Whether each of these paths has the same value, or none, in both experiments."""
     return [Verdict(f"{path} is as it was", _at(first, path) == _at(answer, path)) for path in keep]
 
@@ -189,8 +189,9 @@ def figure(summary: Mapping[str, Any], path: str) -> float | None:
         by_index = {str(index): one for index, one in enumerate(rows)}
         row = {**by_index, **by_id}.get(entry, {})
     value = row.get(column)
-    plain = isinstance(value, NUMBER) and not isinstance(value, bool)
-    return float(value) if plain and math.isfinite(value) else None
+    if not isinstance(value, NUMBER) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _at(document: Any, path: str) -> Any:
