@@ -20,13 +20,18 @@ BUILT := $(VENV)/.fairway-built
 FULL := $(VENV)/.fairway-full
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
+# The simulator of the page, and what it is compiled for.
+LAB := python/fairway/lab/page/built/lab.wasm
+WASM := wasm32-unknown-unknown
+LAB_FLAGS ?=
 
-.PHONY: help build demo linux test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
+	@echo "make lab      the laboratory as a page, in site/lab/ and for \`fairway lab\`"
 	@echo "make test     every test, Rust and Python"
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
@@ -51,6 +56,18 @@ demo: $(BUILT)
 linux: $(BUILT)
 	$(BIN)/fairway linux build
 
+# Any server of static files can serve site/lab.
+lab: $(LAB)
+	$(BIN)/python -m fairway.lab.build --site site/lab
+
+$(LAB): $(BUILT) $(RUST_SOURCES) $(wildcard python/fairway/lab/*.py examples/*.toml)
+	@test -n "$(LAB_FLAGS)" -o -d "$$(rustc --print target-libdir --target $(WASM))" \
+		|| rustup target add $(WASM) \
+		|| { echo "Rust cannot compile for $(WASM): \`rustup target add $(WASM)\` failed; docs/commands/lab.md has the way without rustup" >&2; exit 1; }
+	@echo "Building the simulator for the page (about two minutes the first time)"
+	@cargo build --profile page --locked --quiet --package fairway-lab --target $(WASM) $(LAB_FLAGS)
+	@$(BIN)/python -m fairway.lab.build "$${CARGO_TARGET_DIR:-target}/$(WASM)/page/fairway_lab.wasm"
+
 test: test-rust test-python
 
 # The transfer tools are a workspace of their own, with the same target directory (transfer/.cargo/config.toml).
@@ -61,7 +78,8 @@ test-rust: $(TOOLS)
 	cargo test --workspace --exclude fairway-py --locked
 	$(IN_TRANSFER) cargo test --workspace --locked
 
-test-python: $(BUILT)
+# The page's simulator is optional; an old one would differ from the core.
+test-python: $(BUILT) $(wildcard $(LAB))
 	$(BIN)/python -m pytest -n logical --dist worksteal
 
 # CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
@@ -212,8 +230,10 @@ bench-all: $(FULL)
 goldens:
 	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test all goldens
 
-docs: $(BUILT)
+# MkDocs empties site/ first.
+docs: $(BUILT) $(LAB)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+	$(BIN)/python -m fairway.lab.build --site site/lab
 
 # After a change of an algorithm or of the stack: lint finds out which figures it has changed.
 docs-figures: $(BUILT)
@@ -224,7 +244,7 @@ clean:
 	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
-	rm -rf python/fairway/bin
+	rm -rf python/fairway/bin python/fairway/lab/page/built
 
 # The pinned packages. Neither needs this project built.
 $(TOOLS): requirements/dev.lock
