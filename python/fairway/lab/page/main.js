@@ -1,6 +1,6 @@
 // The page: what is typed is planned, run and drawn; everything else hangs on that.
 
-import { Completion } from "./complete.js";
+import { Completion, schemaAt } from "./complete.js";
 import { button, byId, debounced, make } from "./dom.js";
 import { download } from "./downloads.js";
 import { Editor } from "./editor.js";
@@ -15,11 +15,10 @@ import { Results } from "./results.js";
 import { Runner } from "./runner.js";
 import { fragment, fromFile, unpacked } from "./share.js";
 import * as sweep from "./sweep.js";
-import { schemaAt } from "./complete.js";
 import { scan, value } from "./toml.js";
 
 // Typing that pauses for so many milliseconds is run.
-const PAUSE = 250;
+const PAUSE = 150;
 
 const FIRST = `# Two flows share one link: change a number, and see.
 title    = "CUBIC and Reno on one link"
@@ -142,6 +141,8 @@ function catalogue() {
   known.promise ??= Promise.all([engine.schema(), engine.algorithms()]).then(([schema, algorithms]) => ({ schema, algorithms }));
   return known.promise;
 }
+
+new Completion(editor, catalogue);
 
 async function fillChoices() {
   const { schema, algorithms } = await catalogue();
