@@ -83,7 +83,7 @@ const runner = new Runner(engine, {
   asks(packets, text) {
     showErrors([]);
     ended();
-    say(`This would be about ${number(packets, 2)} packets, which takes a while.`);
+    say(`This would be about ${number(packets / 1e6, 2)} million packets, which takes a while.`);
     byId("go").hidden = false;
     byId("go").onclick = () => { byId("go").hidden = true; runner.start(text, { isAllowed: true }); };
   },
