@@ -65,7 +65,13 @@ pub extern "C" fn release() {
     lock(&COLUMNS).clear();
 }
 
-/// Version, JSON Schema of experiment files, algorithms and presets.
+/// JSON Schema of experiment files.
+#[unsafe(no_mangle)]
+pub extern "C" fn schema() {
+    call(|_| Ok(fairway_spec::schema().to_string()));
+}
+
+/// Version, algorithms and presets.
 #[unsafe(no_mangle)]
 pub extern "C" fn describe() {
     call(|_| Ok(answers::describe()));

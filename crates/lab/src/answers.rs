@@ -112,11 +112,10 @@ fn every_step(tell: fn(f64)) -> impl Fn(f64) + Send + Sync {
     }
 }
 
-/// Version, JSON Schema, algorithms and presets.
+/// Version, algorithms and presets.
 pub(crate) fn describe() -> String {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "schema": fairway_spec::schema(),
         "algorithms": fairway_spec::algorithms(),
         "presets": fairway_spec::presets(),
     })

@@ -6,6 +6,7 @@ use fairway_schema::Values;
 use serde_json::{Value, json};
 
 /// The columns of a table, in their order.
+#[derive(Debug)]
 pub(crate) struct Columns(Vec<(&'static str, Values)>);
 
 impl Columns {

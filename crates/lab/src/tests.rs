@@ -65,16 +65,16 @@ fn what_needs_python_or_files_is_refused_at_its_key() {
 #[test]
 fn a_run_tells_its_progress_and_has_all_columns() {
     static TOLD: Mutex<Vec<f64>> = Mutex::new(Vec::new());
-    let found = planned(SMALL);
+    let found = planned(&SMALL.replace("\"2 s\"", "\"100 s\""));
     let document = found["points"][0]["document"].as_str().unwrap();
     let (reply, _columns) = run(document, |share| TOLD.lock().unwrap().push(share)).unwrap();
     let reply: Value = serde_json::from_str(&reply).unwrap();
     assert_eq!(reply["flow_ids"], json!(["reno#0"]));
     assert_eq!(reply["losses"], Value::Null);
     let series = &reply["series"][0];
-    // Twenty samples of eight bytes.
+    // A thousand samples of eight bytes.
     assert_eq!((&series["name"], &series["type"]), (&json!("t_s"), &json!("f64")));
-    assert_eq!(series["bytes"], 160);
+    assert_eq!(series["bytes"], 8000);
     let told = TOLD.lock().unwrap();
     assert!(told.len() > 1 && told.len() <= 50, "{told:?}");
     assert!(told.is_sorted() && told.last() == Some(&1.0), "{told:?}");

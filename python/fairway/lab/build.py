@@ -15,7 +15,6 @@ from pathlib import Path
 
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
-from fairway.ground import registry
 from fairway.lab import charts
 from fairway.lab.server import BUILT, PAGE, WASM
 from fairway.plot.page import chart_library
@@ -46,8 +45,8 @@ def fill(wasm: Path) -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
     charts.write(BUILT)
     (BUILT / "vega.js").write_text(chart_library(), encoding="utf-8")
-    _write_json("schema.json", registry.schema())
-    _write_json("examples.json", examples())
+    written = json.dumps(examples(), separators=(",", ":"), ensure_ascii=False)
+    (BUILT / "examples.json").write_text(written, encoding="utf-8")
     shutil.copyfile(wasm, BUILT / WASM)
 
 
@@ -58,11 +57,6 @@ def copy(site: Path) -> None:
     if site.is_dir():
         shutil.rmtree(site)
     shutil.copytree(PAGE, site)
-
-
-def _write_json(name: str, value: object) -> None:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    (BUILT / name).write_text(text, encoding="utf-8")
 
 
 def main() -> None:

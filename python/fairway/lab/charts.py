@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import fairway
 from fairway.plot import figures, page
 from fairway.plot.quantities import IN_ORDER, QUANTITIES
 from fairway.results import report
+from fairway.sweep import start
 
 #: Quantities that the page shows, in the order of its charts.
 SHOWN = ("cwnd", "srtt", "goodput", "backlog")
@@ -42,7 +42,7 @@ def definitions() -> dict[str, Any]:
 
     The page leaves out the parts of a chart that a run has no use for, and fills in its numbers.
     """
-    run = fairway.run(_WHOLE)
+    run = start.run(_WHOLE)
     drawn = {}
     for name in SHOWN:
         quantity = QUANTITIES[name]

@@ -93,6 +93,7 @@ export class Engine {
   #planning;
   #running;
   #described;
+  #schema = null;
   #last = Promise.resolve();
   /** Grows with every cancellation; a run of an earlier number is not begun. */
   #epoch = 0;
@@ -145,7 +146,11 @@ export class Engine {
   }
 
   /** JSON Schema of experiment files. */
-  async schema() { return (await this.#described).schema; }
+  schema() {
+    // Much longer than all else: only who asks waits for it.
+    this.#schema = this.#schema || this.#planning.ask("schema");
+    return this.#schema;
+  }
 
   /** Every congestion control, with its parameters. */
   async algorithms() { return (await this.#described).algorithms; }
