@@ -45,7 +45,7 @@ def address():
 
 @pytest.fixture
 def lab(browser, address):
-    """A function that opens the page with an experiment; what went wrong is looked at in the end."""
+    """A function that opens the page; what went wrong is looked at in the end."""
     wrong = []
     opened = []
 
@@ -432,8 +432,10 @@ def test_a_phone_needs_no_sideways_scrolling(lab):
 
 #: Every control that is seen, with its accessible name and its contrast (WCAG 2.1, 1.4.3).
 CONTROLS = """() => {
-  const channel = (one) => (one <= 10.31 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4);
-  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const all = (kind) => Array.from(document.querySelectorAll(kind)).filter(
+    (one) => one.checkVisibility({ visibilityProperty: true }));
+  const part = (one) => (one <= 10.31 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
   const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const behind = (element) => {
     for (let one = element; one; one = one.parentElement) {
@@ -442,19 +444,25 @@ CONTROLS = """() => {
     }
     return [255, 255, 255];
   };
-  const seen = (one) => one.checkVisibility({ visibilityProperty: true });
-  const said = (one) => Array.from(one.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
-  const texts = Array.from(document.querySelectorAll("body *")).filter((one) => (
-    seen(one) && said(one) && !one.closest("svg, noscript, :disabled, textarea")));
-  const faint = texts.map((one) => {
-    const [a, b] = [light(parts(getComputedStyle(one).color)), light(behind(one))];
-    return [one.tagName + "." + one.className + ": " + one.textContent.slice(0, 30), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
-  }).filter(([, contrast]) => contrast < 4.5);
-  const controls = Array.from(document.querySelectorAll("button, input, select, textarea, summary, [tabindex='0']")).filter(seen);
-  const nameless = controls.filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim()
-    || Array.from(one.labels ?? []).some((label) => label.textContent.trim()))).map((one) => one.outerHTML);
-  const ids = Array.from(document.querySelectorAll("main [id], header [id]"), (one) => one.id).filter((id) => !/^(clip|gradient)/.test(id));
-  return { faint, nameless, doubled: ids.filter((id, at) => ids.indexOf(id) !== at), controls: controls.length, texts: texts.length };
+  const contrast = (one) => {
+    const ends = [light(parts(getComputedStyle(one).color)), light(behind(one))];
+    return (Math.max(...ends) + 0.05) / (Math.min(...ends) + 0.05);
+  };
+  const isText = (node) => node.nodeType === Node.TEXT_NODE && node.data.trim();
+  const texts = all("body *").filter((one) => Array.from(one.childNodes).some(isText)
+    && !one.closest("svg, noscript, :disabled, textarea"));
+  const controls = all("button, input, select, textarea, summary, [tabindex='0']");
+  const isNamed = (one) => one.getAttribute("aria-label") || one.textContent.trim()
+    || Array.from(one.labels || []).some((label) => label.textContent.trim());
+  const ids = Array.from(document.querySelectorAll("header [id], form [id], button[id], input[id]"),
+    (one) => one.id);
+  return {
+    faint: texts.filter((one) => contrast(one) < 4.5).map((one) => one.outerHTML.slice(0, 200)),
+    nameless: controls.filter((one) => !isNamed(one)).map((one) => one.outerHTML),
+    doubled: ids.filter((id, at) => ids.indexOf(id) !== at),
+    controls: controls.length,
+    texts: texts.length,
+  };
 }"""
 
 

@@ -136,14 +136,20 @@ export class Completion {
     this.list.hidden = false;
     const left = 8 + lines.at(-1).length * measure.width - area.scrollLeft;
     this.list.style.left = `${Math.max(0, Math.min(left, area.clientWidth - this.list.offsetWidth - 4))}px`;
-    this.list.style.top = `${measure.pad + lines.length * measure.line - area.scrollTop}px`;
+    const below = measure.pad + lines.length * measure.line - area.scrollTop;
+    const above = below - measure.line - this.list.offsetHeight - 4;
+    this.list.style.top = `${below + this.list.offsetHeight > area.clientHeight && above > 0 ? above : below}px`;
     this.choose(0);
   }
 
   choose(at) {
     this.chosen = (at + this.offered.length) % this.offered.length;
     Array.from(this.list.children).forEach((option, index) => option.setAttribute("aria-selected", String(index === this.chosen)));
-    this.list.children[this.chosen].scrollIntoView({ block: "nearest" });
+    // Not `scrollIntoView`, which moves the editor and the page as well.
+    const { offsetTop, offsetHeight } = this.list.children[this.chosen];
+    const { scrollTop, clientHeight } = this.list;
+    if (offsetTop < scrollTop) { this.list.scrollTop = offsetTop; }
+    if (offsetTop + offsetHeight > scrollTop + clientHeight) { this.list.scrollTop = offsetTop + offsetHeight - clientHeight; }
     this.editor.area.setAttribute("aria-activedescendant", `choice-${this.chosen}`);
   }
 

@@ -20,7 +20,9 @@ export function sentence(text) {
     if (!/^#\s*\S+\.toml\s*$/.test(line)) { lines.push(line.replace(/^#\s?/, "")); }
   }
   const said = lines.join(" ").trim();
-  return /^.*?[.:](?=\s|$)/.exec(said)?.[0].replace(/:$/, ".") ?? said;
+  // The study that an example is of has its name before a colon.
+  const bare = said.replace(/^\S+: /, "");
+  return /^.*?\.(?=\s|$)/.exec(bare)?.[0] ?? bare;
 }
 
 /** Fills a place with the examples; `open(example)` shows one. */

@@ -8,6 +8,8 @@ import * as tables from "./tables.js";
 // Charts stand beside each other where the names of their legends are few.
 const FEW = 4;
 
+const short = (title) => title.replace(" over time", "");
+
 export class Results {
   constructor(definitions) {
     this.definitions = definitions;
@@ -15,7 +17,7 @@ export class Results {
     this.figures = byId("figures");
     this.tables = byId("tables");
     const select = make("select", { id: "quantity", onchange: () => this.again() },
-      this.names.map((name) => make("option", { value: name }, definitions.quantities[name].title)));
+      this.names.map((name) => make("option", { value: name }, short(definitions.quantities[name].title))));
     this.quantity = select;
     byId("show").append(make("label", { htmlFor: "quantity", className: "hint" }, "Chart"), select);
   }
@@ -55,7 +57,7 @@ export class Results {
         const both = [pinned, run].map((one) => measured(this.definitions, name, one));
         if (!both.some(Boolean)) { return []; }
         const equal = span(both);
-        const { title } = this.definitions.quantities[name];
+        const title = short(this.definitions.quantities[name].title);
         return both.map((one, at) => one && {
           key: `${name}-${at}`, title: `${title}: ${at ? "now" : "pinned"}`, spec: chart(this.definitions, one, { equal }),
         }).filter(Boolean);

@@ -9,6 +9,19 @@ const MANY = 20e6;
 /** What stops a text before it runs; the page says it beside the text. */
 export class Refused extends Error {}
 
+/** What tells the points of a sweep apart: the last parts of their paths, if those do. */
+function labels(points, title) {
+  if (points.length === 1) { return [title]; }
+  const isRepeated = points.some((point) => !point.label.endsWith(", repetition 0"));
+  const paths = Object.keys(points[0].settings);
+  const ends = paths.map((path) => path.split(".").at(-1));
+  const areTold = new Set(ends).size === ends.length;
+  return points.map((point) => {
+    const label = isRepeated ? point.label : point.label.replace(/, repetition 0$/, "");
+    return areTold ? paths.reduce((words, path, at) => words.replace(`${path} = `, `${ends[at]} `), label) : label;
+  });
+}
+
 export class Runner {
   /**
    * `on` has what the page does at each step: `began()`, `progress(share, label)`, `asks(packets)`,
@@ -36,12 +49,12 @@ export class Runner {
       this.on.began(points.length);
       this.isRunning = true;
       const runs = [];
+      const names = labels(points, title);
       for (const [at, point] of points.entries()) {
         const onProgress = (share) => isCurrent() && this.on.progress((at + share) / points.length);
         const result = await this.engine.run(point.document, { onProgress });
         if (!isCurrent()) { return; }
-        runs.push({ ...result.series && { series: result.series }, ...result, title, label: point.label || title, text,
-                    document: point.document, parsed: JSON.parse(result.summary) });
+        runs.push({ ...result, title, label: names[at], document: point.document, parsed: JSON.parse(result.summary) });
       }
       this.isRunning = false;
       await this.on.done(runs, text);
