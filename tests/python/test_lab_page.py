@@ -272,6 +272,10 @@ def test_a_sweep_of_one_number(lab):
     for rate in ("2", "5", "8"):
         expect(table.get_by_role("rowheader", name=re.compile(rf"\b{rate}\b"))).to_have_count(1)
     assert "[sweep]" not in text_of(page)
+    page.locator("#sweep-key").fill("topology.bottleneck.rat")
+    page.get_by_role("button", name="Run the sweep").click()
+    expect(page.locator("#sweep-form [role=status]")).to_contain_text("topology.bottleneck.rat")
+    expect(page.locator(".mark-of-error")).to_have_count(0)
 
 
 def test_a_link_carries_the_experiment(lab, address):

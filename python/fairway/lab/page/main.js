@@ -73,6 +73,7 @@ function showErrors(errors) {
 
 const runner = new Runner(engine, {
   began(count) {
+    sweeps.said.textContent = "";
     showErrors([]);
     byId("progress").value = 0;
     // What is over at once shows no bar.
@@ -89,6 +90,13 @@ const runner = new Runner(engine, {
   },
   wrong(error, text) {
     ended();
+    sweeps.said.textContent = "";
+    if (text !== editor.text) {
+      // The file is right, and what the form has made of it is not.
+      sweeps.said.textContent = located(error.message, text).map((one) => one.message).join("; ");
+      say("The sweep cannot run; the charts are of the last run.");
+      return;
+    }
     showErrors(located(error.message, text));
     say("The experiment has an error; the charts are of the last run.");
   },
@@ -238,12 +246,13 @@ function wire() {
     const text = await linked();
     if (text !== null) { load(text); }
   });
-  sweep.form(byId("sweep-form"), () => editor.text, (text, isKept) => {
+  sweeps = sweep.form(byId("sweep-form"), () => editor.text, (text, isKept) => {
     if (isKept) { editor.replace(text); } else { runner.start(text); }
   });
 }
 
 let results = null;
+let sweeps = null;
 let exercises = null;
 
 async function begin() {
