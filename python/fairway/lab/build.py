@@ -1,4 +1,4 @@
-"""Writes what the laboratory's page loads: the simulator, the charts, and the examples.
+"""Writes what the laboratory's page loads: the simulator, the charts, examples and exercises.
 
     python -m fairway.lab.build target/wasm32-unknown-unknown/page/fairway_lab.wasm
     python -m fairway.lab.build --site site/lab
@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 
 from fairway.errors import InputError
+from fairway.exercises import exercises
 from fairway.experiment.plan import parse_toml
 from fairway.lab import charts
 from fairway.lab.server import BUILT, PAGE, WASM
@@ -45,8 +46,10 @@ def fill(wasm: Path) -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
     charts.write(BUILT)
     (BUILT / "vega.js").write_text(chart_library(), encoding="utf-8")
-    written = json.dumps(examples(), separators=(",", ":"), ensure_ascii=False)
-    (BUILT / "examples.json").write_text(written, encoding="utf-8")
+    listed = {"examples": examples(), "exercises": [one.to_json() for one in exercises()]}
+    for name, what in listed.items():
+        written = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
+        (BUILT / f"{name}.json").write_text(written, encoding="utf-8")
     shutil.copyfile(wasm, BUILT / WASM)
 
 
