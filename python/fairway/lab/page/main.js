@@ -67,8 +67,9 @@ function busy(isBusy) {
 
 function showErrors(errors) {
   editor.setErrors(errors);
-  byId("errors").replaceChildren(...errors.map(({ line, message }) => make("li", {},
-    button(`Line ${line}: ${message}`, () => editor.goTo(line)))));
+  const items = errors.map(({ line, message }) => make("li", {},
+    button(message.startsWith("line ") ? message : `Line ${line}: ${message}`, () => editor.goTo(line))));
+  byId("errors").replaceChildren(...(items.length ? [make("ul", { "aria-label": "Errors" }, items)] : []));
 }
 
 const runner = new Runner(engine, {
