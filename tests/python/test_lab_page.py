@@ -272,6 +272,10 @@ def test_a_sweep_of_one_number(lab):
     for rate in ("2", "5", "8"):
         expect(table.get_by_role("rowheader", name=re.compile(rf"\b{rate}\b"))).to_have_count(1)
     assert "[sweep]" not in text_of(page)
+    long = SMALL + f'[sweep]\nseed = {list(range(13))}\n'
+    after(page, lambda: page.locator("#toml").fill(long))
+    expect(page.locator("#state")).to_contain_text("The first of 13 runs")
+    assert len(specs(page)) == len(charts.SHOWN)
     page.locator("#sweep-key").fill("topology.bottleneck.rat")
     page.get_by_role("button", name="Run the sweep").click()
     expect(page.locator("#sweep-form [role=status]")).to_contain_text("topology.bottleneck.rat")

@@ -105,7 +105,7 @@ const runner = new Runner(engine, {
     ended();
     say("Cancelled; the charts are of the last run.");
   },
-  async done(runs) {
+  async done(runs, planned) {
     const [run] = runs;
     state.runs = runs;
     state.run = run;
@@ -118,7 +118,9 @@ const runner = new Runner(engine, {
     ended();
     const total = runs.reduce((sum, one) => sum + (one.parsed.packets ?? 0), 0);
     const seconds = runs.reduce((sum, one) => sum + one.seconds, 0);
-    say(`${runs.length > 1 ? `${runs.length} runs, ` : ""}${number(total)} packets in ${number(seconds, 2)} s`);
+    const which = planned > runs.length
+      ? `The first of ${planned} runs (the page draws ${sweep.MOST} at most): ` : runs.length > 1 ? `${runs.length} runs, ` : "";
+    say(`${which}${number(total)} packets in ${number(seconds, 2)} s`);
     if (runs.length === 1) { exercises?.check(run.parsed); }
     performance.mark("fairway-drawn");
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);

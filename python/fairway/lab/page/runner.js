@@ -6,9 +6,6 @@ import { MOST } from "./sweep.js";
 /** Packets beyond which a run is asked about first. */
 const MANY = 20e6;
 
-/** What stops a text before it runs; the page says it beside the text. */
-export class Refused extends Error {}
-
 /** What tells the points of a sweep apart: the last parts of their paths, if those do. */
 function labels(points, title) {
   if (points.length === 1) { return [title]; }
@@ -25,7 +22,8 @@ function labels(points, title) {
 export class Runner {
   /**
    * `on` has what the page does at each step: `began()`, `progress(share, label)`, `asks(packets)`,
-   * `wrong(error)`, `cancelled()`, `done(runs, text)`.
+   * `wrong(error, text)`, `cancelled()`, `done(runs, planned)`. Of a sweep of more runs than a page
+   * has room for, the first is run; `planned` is how many there are.
    */
   constructor(engine, on) {
     this.engine = engine;
@@ -39,11 +37,9 @@ export class Runner {
     const own = this.next();
     const isCurrent = () => own === this.number;
     try {
-      const { title, points } = await this.engine.plan(text);
+      const { title, points: planned } = await this.engine.plan(text);
       if (!isCurrent()) { return; }
-      if (points.length > MOST) {
-        throw new Refused(`the sweep has ${points.length} runs, and the page runs at most ${MOST}; shorten it, or use \`fairway run\``);
-      }
+      const points = planned.length > MOST ? planned.slice(0, 1) : planned;
       const large = points.reduce((sum, point) => sum + packets(point.document), 0);
       if (large > MANY && !isAllowed) { this.on.asks(large, text); return; }
       this.on.began(points.length);
@@ -57,7 +53,7 @@ export class Runner {
         runs.push({ ...result, title, label: names[at], document: point.document, parsed: JSON.parse(result.summary) });
       }
       this.isRunning = false;
-      await this.on.done(runs, text);
+      await this.on.done(runs, planned.length);
     } catch (error) {
       if (!isCurrent()) { return; }
       this.isRunning = false;

@@ -1,10 +1,10 @@
 // How large a run is, before it begins.
 
+import { seconds } from "./specs.js";
+
 const RATES = { "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12 };
 // An Ethernet frame's payload, in bits.
 const PACKET = 1500 * 8;
-
-import { seconds } from "./specs.js";
 
 function rates(node) {
   if (!node || typeof node !== "object") { return []; }
