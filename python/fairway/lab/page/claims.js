@@ -1,6 +1,6 @@
 // What an exercise claims of a run, and whether it holds.
 
-const LISTS = { flow: "flows", link: "links" };
+const LISTS = { flow: "flows", link: "links", application: "applications" };
 
 /** The number at a path of a summary, such as "flow.0.mean_srtt_s"; null if there is none. */
 export function resolve(summary, path) {
@@ -31,15 +31,18 @@ const TESTS = {
   ">=": (left, right) => left >= right,
 };
 
+/** How a claim compares, in words. */
+export function words(test) { return typeof test === "string" ? test : `within ${Number((100 * test.within).toPrecision(6))} % of`; }
+
 /**
  * Whether a claim holds for a summary, with both numbers; null for "held" where one is missing.
- * "within" has a tolerance: a share of the right side.
+ * A test `{within: 0.05}` allows that share of the right side.
  */
 export function evaluate(claim, summary) {
   const [left, right] = [side(summary, claim.left), side(summary, claim.right)];
   if (left === null || right === null) { return { held: null, left, right }; }
-  const held = claim.test === "within"
-    ? Math.abs(left - right) <= claim.tolerance * Math.abs(right)
+  const held = typeof claim.test === "object"
+    ? Math.abs(left - right) <= claim.test.within * Math.abs(right)
     : Object.hasOwn(TESTS, claim.test) && TESTS[claim.test](left, right);
   return { held, left, right };
 }
@@ -48,4 +51,18 @@ export function evaluate(claim, summary) {
 export function figureOf(given) {
   const path = typeof given === "string" ? given : given?.path;
   return path ? path.split(".").at(-1) : "";
+}
+
+/** The paths that have another value, or none, in an answer than in the first experiment. */
+export function changed(keep, first, answer) {
+  const at = (document, path) => path.split(".").reduce(
+    (node, part) => (node && typeof node === "object" && Object.hasOwn(node, part) ? node[part] : undefined), document);
+  return keep.filter((path) => !isSame(at(first, path), at(answer, path)));
+}
+
+function isSame(left, right) {
+  if (left === null || right === null || typeof left !== "object" || typeof right !== "object") { return left === right; }
+  const [a, b] = [Object.keys(left), Object.keys(right)];
+  return Array.isArray(left) === Array.isArray(right) && a.length === b.length
+    && a.every((key) => Object.hasOwn(right, key) && isSame(left[key], right[key]));
 }

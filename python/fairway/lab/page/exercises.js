@@ -1,6 +1,6 @@
 // Exercises: a question, an experiment to begin with, and claims that a run fulfils or not.
 
-import { evaluate, figureOf } from "./claims.js";
+import { changed, evaluate, figureOf, words } from "./claims.js";
 import { button, byId, make } from "./dom.js";
 import { kept, keep } from "./keep.js";
 import { figure, number } from "./numbers.js";
@@ -15,9 +15,10 @@ export function prose(text) {
 }
 
 export class Exercises {
-  /** `begin(text)` loads an experiment. */
-  constructor(exercises, begin) {
+  /** `begin(text)` loads an experiment, `plan(text)` is the engine's. */
+  constructor(exercises, begin, plan) {
     this.exercises = exercises;
+    this.plan = plan;
     this.begin = begin;
     this.solved = new Set(kept("solved", []));
     this.current = exercises.find((one) => one.key === kept("exercise", null)) ?? null;
@@ -71,24 +72,30 @@ export class Exercises {
     this.place.replaceChildren();
   }
 
-  /** Shows what a run says to the claims. */
-  check(summary) {
-    if (!this.current) { return; }
-    const shown = (given, value) => (figureOf(given) ? figure(figureOf(given), value) : number(value));
-    const found = this.current.claims.map((claim) => {
-      const { held, left, right } = evaluate(claim, summary);
-      const word = held === null ? "not measured" : held ? "holds" : "does not hold";
-      const name = figureOf(claim.left) || figureOf(claim.right);
-      const both = held === null ? "" : `: ${figure(name, left)} ${claim.test} ${typeof claim.right === "number" ? figure(name, right) : shown(claim.right, right)}`;
-      return { held, item: make("li", { className: held ? "held" : "open" },
-        make("strong", {}, `${held ? "✓" : "✗"} ${word}`), ` ${claim.text} `, make("span", { className: "hint" }, both.replace(/^: /, ""))) };
-    });
-    this.claims.replaceChildren(...found.map(({ item }) => item));
-    if (found.every(({ held }) => held)) {
-      this.solved.add(this.current.key);
-      keep("solved", [...this.solved]);
-      this.claims.append(make("li", { className: "held" }, make("strong", {}, "Solved.")));
-      this.fill();
-    }
+  /** Shows what a run says to the claims, and which keys it should not have changed. */
+  async check(summary, document) {
+    const { current } = this;
+    if (!current) { return; }
+    const first = (await this.plan(current.start)).points[0].document;
+    const found = current.claims.map((claim) => ({ claim, ...evaluate(claim, summary) }));
+    const lost = changed(current.keep ?? [], first, document);
+    if (this.current !== current) { return; }
+    this.claims.replaceChildren(...found.map(judged), ...lost.map((path) => make("li", { className: "open" },
+      make("strong", {}, "✗ was to stay"), " ", make("code", {}, path))));
+    if (lost.length || !found.every(({ held }) => held)) { return; }
+    this.solved.add(current.key);
+    keep("solved", [...this.solved]);
+    this.claims.append(make("li", { className: "held" }, make("strong", {}, "Solved.")));
+    this.fill();
   }
+}
+
+/** A claim with its verdict and both numbers. */
+function judged({ claim, held, left, right }) {
+  const word = held === null ? "not measured" : held ? "holds" : "does not hold";
+  const name = figureOf(claim.left) || figureOf(claim.right);
+  const shown = (value) => (name ? figure(name, value) : number(value));
+  const both = held === null ? "" : `${shown(left)} ${words(claim.test)} ${shown(right)}`;
+  return make("li", { className: held ? "held" : "open" }, make("strong", {}, `${held ? "✓" : "✗"} ${word}`), ` ${claim.text} `,
+    make("span", { className: "hint" }, held ? both : both && `(not: ${both})`));
 }

@@ -121,7 +121,7 @@ const runner = new Runner(engine, {
     const which = planned > runs.length
       ? `The first of ${planned} runs (the page draws ${sweep.MOST} at most): ` : runs.length > 1 ? `${runs.length} runs, ` : "";
     say(`${which}${number(total)} packets in ${number(seconds, 2)} s`);
-    if (runs.length === 1) { exercises?.check(run.parsed); }
+    if (runs.length === 1) { exercises?.check(run.parsed, run.document); }
     performance.mark("fairway-drawn");
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
   },
@@ -276,8 +276,8 @@ async function begin() {
   const [examples, tasks] = await Promise.all([json("examples.json", []), json("exercises.json", [])]);
   const listed = Array.isArray(examples) ? examples : Object.entries(examples).map(([name, one]) => ({ name, ...one }));
   gallery.fill(byId("gallery-list"), listed, (example) => { byId("gallery").close(); load(example.text); });
-  exercises = new Exercises(tasks, load);
-  if (state.run) { exercises.check(state.run.parsed); }
+  exercises = new Exercises(tasks, load, (text) => engine.plan(text));
+  if (state.run) { exercises.check(state.run.parsed, state.run.document); }
 }
 
 begin().catch((error) => {
