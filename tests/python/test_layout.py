@@ -181,13 +181,12 @@ def test_sentences_are_as_wide_as_the_terminal(monkeypatch):
 def printed(monkeypatch):
     """What gives every table that a command prints."""
     found = []
-    lines = layout.lines
 
     def record(tables, width):
         found.extend(tables)
-        return lines(tables, width)
+        return layout.lines(tables, width)
 
-    monkeypatch.setattr(layout, "lines", record)
+    monkeypatch.setattr(terminal, "lines", record)
 
     def of(line):
         found.clear()
@@ -216,7 +215,6 @@ COMMANDS = [
     "algorithms",
     "presets",
     "presets linux-6.1",
-    "exercise",
     "study list",
     "study show gelle2008",
     "model law cubic --loss 1e-2,1e-4 --rtt 10ms,100ms",

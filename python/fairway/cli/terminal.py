@@ -14,6 +14,7 @@ import typer
 import typer.core
 from typer import Option
 
+from fairway.cli.layout import LEAST_WIDTH, lines
 from fairway.ground.text import printable
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ _LEAST_TEXT = 16
 
 def wrapped(text: str, label: str = "", after: str | None = None) -> str:
     """A paragraph in lines that fit the terminal; commands and paths in it stay whole."""
-    from fairway.cli.layout import LEAST_WIDTH
-
     room = max(columns(), LEAST_WIDTH)
     if after is None and label.strip() and room - len(label) < _LEAST_TEXT:
         return f"{label.rstrip()}\n{wrapped(text, '    ')}"
@@ -148,8 +147,6 @@ def say(text: str, label: str = "") -> None:
 
 def show_table(*tables: Table) -> None:
     """Print tables, those with equal columns one under the other alike: see `layout.lines`."""
-    from fairway.cli.layout import lines
-
     filled = (table for table in tables if table.rows)
     for _, alike in itertools.groupby(filled, lambda table: tuple(table.columns)):
         group = list(alike)
