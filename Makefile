@@ -20,12 +20,15 @@ BUILT := $(VENV)/.fairway-built
 FULL := $(VENV)/.fairway-full
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
+# What draws charts in reports.
+CHARTS := python/fairway/plot/library/vega-embed.js
 
-.PHONY: help build demo linux test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build wheel sdist demo linux test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
+	@echo "make wheel    a wheel of this version in dist/, which installs without Rust; make sdist its sources"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make test     every test, Rust and Python"
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
@@ -43,6 +46,17 @@ help:
 	@echo "make clean    remove everything that these commands made, except runs/"
 
 build: $(BUILT)
+
+# Zig, which comes as a Python package, links against an older glibc than that of this machine: the
+# wheel installs on every Linux of the last ten years.
+GLIBC ?= 2_17
+wheel: $(TOOLS) $(CHARTS) $(AGENT)
+	@rm -f dist/*.whl
+	$(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --auditwheel repair --out dist
+
+sdist: $(CHARTS)
+	@rm -f dist/*.tar.gz
+	$(BIN)/maturin sdist --out dist
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first
@@ -224,7 +238,8 @@ clean:
 	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
-	rm -rf python/fairway/bin
+	rm -rf python/fairway/bin dist
+	rm -f $(CHARTS)
 
 # The pinned packages. Neither needs this project built.
 $(TOOLS): requirements/dev.lock
@@ -234,6 +249,10 @@ $(TOOLS): requirements/dev.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
+
+$(CHARTS): $(TOOLS)
+	@$(BIN)/python -c 'import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))' > $@.new
+	@mv $@.new $@
 
 # Compiles with a profile of Cargo.toml. Bytecode is compiled too: some environments have Python write none.
 # The stamp is as old as the beginning, so that what changed meanwhile is built next time; the packages
@@ -250,11 +269,11 @@ endef
 
 # Python sources are used in place, so only Rust sources and the package's metadata count.
 SOURCES := $(TOOLS) $(RUST_SOURCES) pyproject.toml
-$(BUILT): $(SOURCES)
+$(BUILT): $(SOURCES) $(CHARTS)
 	@echo "Building fairway (about two minutes on two idle cores the first time)"
 	$(call compile,quick)
 
-$(FULL): $(SOURCES)
+$(FULL): $(SOURCES) $(CHARTS)
 	@echo "Building fairway as for wheels (about three minutes on two idle cores the first time)"
 	$(call compile,release)
 	@touch -r $(BUILT) $@

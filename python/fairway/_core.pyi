@@ -61,12 +61,14 @@ __all__ = [
     "presets",
     "quantity",
     "ratio",
+    "read_parquet",
     "result_schema",
     "run",
     "run_script",
     "schema",
     "specimen",
     "version",
+    "write_parquet",
     "xfer_layout",
 ]
 
@@ -733,6 +735,25 @@ def xfer_layout(experiment: _Document, algorithms: _Algorithms | None = None) ->
     """What a generator does to carry out an experiment, as JSON.
 
     `options` of its job, but for where the collector is, and `interval_s` between samples.
+    """
+
+def write_parquet(
+    columns: Sequence[tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]],
+) -> bytes:
+    """The bytes of a Parquet file of columns as long as each other; releases the GIL.
+
+    Each column is its name, its values, which rows have one (all, if that is None), and the names
+    that values of text are the places of. Values are real numbers, whole numbers, counts of 64 or
+    32 bits, flags, or places of names (32 bits, -1 for none).
+    """
+
+def read_parquet(
+    file: bytes,
+) -> list[tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]]:
+    """The columns of such a file, as `write_parquet` takes them.
+
+    Raises:
+        ValueError: If it is damaged, or no file of that kind.
     """
 
 def result_schema() -> str:

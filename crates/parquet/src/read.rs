@@ -17,8 +17,8 @@ use crate::{Column, MAGIC, Values, hybrid};
 /// Bytes in memory for each byte of a file: deflate makes 1032 of one at most
 /// (<https://zlib.net/zlib_tech.html>), and tables of real runs have less than a hundred.
 const MOST_EXPANSION: usize = 1100;
-/// As much is always allowed: a column of few different values takes next to nothing in a file.
-const ALWAYS_BYTES: usize = 16 << 20;
+/// As much is always allowed: columns of few different values take next to nothing in a file.
+const ALWAYS_BYTES: usize = 256 << 20;
 
 /// Why a file is no table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,6 +42,11 @@ type Found<T> = Result<T, ReadError>;
 
 /// The columns of a file.
 pub fn read(file: &[u8]) -> Found<Vec<Column<'static>>> {
+    read_within(file, ALWAYS_BYTES.max(file.len().saturating_mul(MOST_EXPANSION)))
+}
+
+/// The same with so many bytes of memory at most.
+pub(crate) fn read_within(file: &[u8], most: usize) -> Found<Vec<Column<'static>>> {
     let metadata = metadata(file)?;
     let mut elements = metadata.list(2).ok_or(Damaged("schema"))?.iter();
     let root = elements.next().ok_or(Damaged("schema"))?;
@@ -49,7 +54,6 @@ pub fn read(file: &[u8]) -> Found<Vec<Column<'static>>> {
         return Err(Foreign("columns inside of columns".into()));
     }
     let mut columns = elements.map(Reader::of).collect::<Found<Vec<_>>>()?;
-    let most = ALWAYS_BYTES.max(file.len().saturating_mul(MOST_EXPANSION));
     let mut budget = Budget { most, left: most };
     let mut rows = 0usize;
     for group in metadata.list(4).ok_or(Damaged("row groups"))? {

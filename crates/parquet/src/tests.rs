@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::read::read_within;
 use crate::{Column, ReadError, Values, hybrid, read, write};
 
 fn column<'a>(name: &'a str, values: Values<'a>) -> Column<'a> {
@@ -95,29 +96,23 @@ fn a_flipped_bit_of_a_page_is_found() {
 }
 
 #[test]
-fn a_file_cannot_ask_for_more_memory_than_one_of_its_size_holds() {
-    // 100,000 rows of one value take some tens of bytes; a million times as many would be refused.
+fn a_file_cannot_ask_for_more_memory_than_it_may_have() {
+    // 100,000 counts take 800,000 bytes in memory, and in a file a run of one value.
     let file = write(&[column("drops", Values::Count(Cow::Owned(vec![7; 100_000])))]);
     assert!(file.len() < 300 && read(&file).is_ok());
-    let rows = 100_000u64;
-    let (mut from, mut to) = (Vec::new(), Vec::new());
-    hybrid::varint(&mut from, rows << 1);
-    hybrid::varint(&mut to, (rows + (1 << 40)) << 1);
-    let mut grown = Vec::new();
-    let mut rest = &file[..];
-    while !rest.is_empty() {
-        match rest.strip_prefix(&from[..]) {
-            Some(after) => {
-                grown.extend(&to);
-                rest = after;
-            }
-            None => {
-                grown.push(rest[0]);
-                rest = &rest[1..];
-            }
-        }
-    }
-    assert!(read(&grown).is_err());
+    assert_eq!(read_within(&file, 800_000), Err(ReadError::TooLarge(800_000)));
+}
+
+#[test]
+fn a_page_may_not_grow_beyond_the_size_that_it_says() {
+    let mut file = write(&[column("t_s", real(&[0.5; 1000]))]);
+    // The first page's size without compression, 8 bytes of levels and 8000 of values: field 2 of
+    // its header, after the page's kind.
+    let size = file.windows(2).position(|two| two == [0x15, 0x00]).unwrap() + 3;
+    let mut said = &file[size..];
+    assert_eq!(hybrid::read_varint(&mut said), Some(8007 << 1));
+    file[size] -= 2;
+    assert_eq!(read(&file), Err(ReadError::Damaged("pages")));
 }
 
 proptest! {

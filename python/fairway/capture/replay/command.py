@@ -19,10 +19,10 @@ from fairway.capture.replay.path import Transfer, experiment_text
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
 from fairway.ground import store, text
+from fairway.ground.columns import Columns
 from fairway.plot.drawing import draw_report
 from fairway.plot.page import Table
 from fairway.results.run import Run
-from fairway.results.tables import parquet
 from fairway.sweep.result import Sweep
 
 #: The experiment file beside the results.
@@ -164,7 +164,7 @@ def replay(
         store.write_file(Path(out) / FILE, experiment)
         result = json.dumps(done.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         store.write_file(Path(out) / report.RESULT, result + "\n")
-        store.write_file(Path(out) / report.CAPTURED, parquet(transfer.series))
+        store.write_file(Path(out) / report.CAPTURED, Columns.of(transfer.series).parquet())
         draw_report(Path(out), lambda: report.page(done.to_json(), transfer.series, sweep))
     return done
 
