@@ -163,6 +163,7 @@ class Experiment:
 
 #: An experiment without a sweep: a handle, its document, or JSON.
 _Document: TypeAlias = Experiment | Planned | Mapping[str, Any] | str
+_Column: TypeAlias = tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]
 
 @final
 class Planned:
@@ -737,24 +738,11 @@ def xfer_layout(experiment: _Document, algorithms: _Algorithms | None = None) ->
     `options` of its job, but for where the collector is, and `interval_s` between samples.
     """
 
-def write_parquet(
-    columns: Sequence[tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]],
-) -> bytes:
-    """The bytes of a Parquet file of columns as long as each other; releases the GIL.
+def write_parquet(columns: Sequence[_Column]) -> bytes:
+    """A Parquet file of columns: name, values, which rows have one, and words that values name."""
 
-    Each column is its name, its values, which rows have one (all, if that is None), and the names
-    that values of text are the places of. Values are real numbers, whole numbers, counts of 64 or
-    32 bits, flags, or places of names (32 bits, -1 for none).
-    """
-
-def read_parquet(
-    file: bytes,
-) -> list[tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]]:
-    """The columns of such a file, as `write_parquet` takes them.
-
-    Raises:
-        ValueError: If it is damaged, or no file of that kind.
-    """
+def read_parquet(file: bytes) -> list[_Column]:
+    """The columns of such a file; raises ValueError if it is damaged, or no such file."""
 
 def result_schema() -> str:
     """Columns of every table of results by its name, and units by the end of a name, as JSON."""

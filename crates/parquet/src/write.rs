@@ -83,34 +83,34 @@ fn chunk<'a>(out: &mut Vec<u8>, column: &'a Column<'_>, begin: usize, end: usize
         Values::Real(all) => {
             let all = &all[begin..end];
             let present = mark(end - begin, |row| is_marked(row) && !all[row].is_nan());
-            let values = kept(all, &present).flat_map(f64::to_le_bytes).collect();
+            let values = those_there(all, &present).flat_map(f64::to_le_bytes).collect();
             (present, Encoded::plain(values))
         }
         Values::Integer(all) => {
             let present = mark(end - begin, is_marked);
-            let values = numbers(kept(&all[begin..end], &present), i64::to_le_bytes);
+            let values = numbers(those_there(&all[begin..end], &present), i64::to_le_bytes);
             (present, values)
         }
         Values::Count(all) => {
             let present = mark(end - begin, is_marked);
-            let values = numbers(kept(&all[begin..end], &present), u64::to_le_bytes);
+            let values = numbers(those_there(&all[begin..end], &present), u64::to_le_bytes);
             (present, values)
         }
         Values::SmallCount(all) => {
             let present = mark(end - begin, is_marked);
-            let values = numbers(kept(&all[begin..end], &present), u32::to_le_bytes);
+            let values = numbers(those_there(&all[begin..end], &present), u32::to_le_bytes);
             (present, values)
         }
         Values::Flag(all) => {
             let present = mark(end - begin, is_marked);
-            let flags: Vec<bool> = kept(&all[begin..end], &present).collect();
+            let flags: Vec<bool> = those_there(&all[begin..end], &present).collect();
             (present, Encoded::plain(flags.chunks(8).map(byte_of).collect()))
         }
         Values::Text(codes, names) => {
             let codes = &codes[begin..end];
             let is_name = |code: i32| usize::try_from(code).is_ok_and(|code| code < names.len());
             let present = mark(end - begin, |row| is_marked(row) && is_name(codes[row]));
-            (present.clone(), words(kept(codes, &present), names))
+            (present.clone(), words(those_there(codes, &present), names))
         }
     };
     pages(out, column, &present, values)

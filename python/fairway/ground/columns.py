@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-    #: Numbers, counts or flags. Real numbers are NaN, and others masked, where there is none.
     Numbers = npt.NDArray[Any]
     Mask = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 _TYPES: dict[str, type[np.generic]] = {
     "number": np.float64, "count": np.uint64, "integer": np.int64, "flag": np.bool_,
 }  # fmt: skip
-#: Types of arrays that a Parquet file keeps besides: numbers of repetitions.
-_SMALL_COUNT = np.dtype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,25 @@ class Text:
         return places[self.codes]
 
 
+@dataclass(frozen=True)
+class Sparse:
+    """A column of counts, whole numbers or flags of which some are missing.
+
+    Attributes:
+        values: One for each row, also for those without a value.
+        present: Which rows have one.
+    """
+
+    values: Numbers
+    present: Mask
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
 if TYPE_CHECKING:
-    Column = Numbers | Text
+    #: Real numbers that are missing are NaN.
+    Column = Numbers | Sparse | Text
 
 
 class Columns(Mapping[str, "Column"]):
@@ -130,8 +144,8 @@ class Columns(Mapping[str, "Column"]):
         """A column as real numbers; NaN where there is none."""
         column = self._columns[name]
         assert not isinstance(column, Text), name
-        if isinstance(column, np.ma.MaskedArray):
-            return np.ma.filled(column.astype(np.float64), np.nan)
+        if isinstance(column, Sparse):
+            return np.where(column.present, column.values.astype(np.float64), np.nan)
         return column.astype(np.float64, copy=False)
 
     def known(self, name: str) -> Mask:
@@ -182,7 +196,7 @@ class Columns(Mapping[str, "Column"]):
             elif present is None or values.dtype == np.float64:
                 found[name] = values
             else:
-                found[name] = np.ma.MaskedArray(values, mask=~present)
+                found[name] = Sparse(values, present)
         return Columns(found)
 
 
@@ -193,34 +207,38 @@ def column_of(kind: str, values: Sequence[Any]) -> Column:
     dtype = _TYPES.get(kind, np.float64)
     if dtype is np.float64:
         return np.array([np.nan if one is None else one for one in values], dtype=dtype)
-    missing = [one is None for one in values]
+    present = np.array([one is not None for one in values], dtype=np.bool_)
     filled = np.array([0 if one is None else one for one in values], dtype=dtype)
-    return np.ma.MaskedArray(filled, mask=missing) if any(missing) else filled
+    return filled if present.all() else Sparse(filled, present)
 
 
 def _kind(column: Column) -> str:
     if isinstance(column, Text):
         return "text"
-    return next((kind for kind, dtype in _TYPES.items() if column.dtype == dtype), "small count")
+    values = column.values if isinstance(column, Sparse) else column
+    # Of 32 bits are the numbers of repetitions in tables of sweeps.
+    return next((kind for kind, dtype in _TYPES.items() if values.dtype == dtype), "small count")
 
 
 def _chosen(column: Column, rows: npt.NDArray[Any]) -> Column:
     if isinstance(column, Text):
         return Text(column.codes[rows], column.names, column.is_ordered)
+    if isinstance(column, Sparse):
+        return Sparse(column.values[rows], column.present[rows])
     chosen: Numbers = column[rows]
     return chosen
 
 
 def _same(one: Column, other: Column) -> bool:
-    if isinstance(one, Text) or isinstance(other, Text):
-        return isinstance(one, Text) and isinstance(other, Text) and one.tolist() == other.tolist()
-    masks = np.ma.getmaskarray(one), np.ma.getmaskarray(other)
-    if not np.array_equal(*masks):
-        return False
-    return np.array_equal(
-        np.ma.getdata(one)[~masks[0]], np.ma.getdata(other)[~masks[0]],
-        equal_nan=one.dtype == np.float64,
-    )  # fmt: skip
+    """Whether two columns of one kind have the same values."""
+    if isinstance(one, Text) and isinstance(other, Text):
+        return one.tolist() == other.tolist()
+    _, values, present, _ = _packed("", one)
+    _, others, also, _ = _packed("", other)
+    if present is None or also is None:
+        is_real = values.dtype == np.float64
+        return present is also and np.array_equal(values, others, equal_nan=is_real)
+    return np.array_equal(present, also) and np.array_equal(values[present], others[present])
 
 
 def _packed(name: str, column: Column) -> tuple[str, Numbers, Mask | None, list[str] | None]:
@@ -228,10 +246,9 @@ def _packed(name: str, column: Column) -> tuple[str, Numbers, Mask | None, list[
     if isinstance(column, Text):
         codes = np.ascontiguousarray(column.codes, dtype=np.int32)
         return name, codes, None, list(column.names)
-    present = None
-    if isinstance(column, np.ma.MaskedArray):
-        present = ~np.ma.getmaskarray(column)
-    return name, np.ascontiguousarray(np.ma.getdata(column)), present, None
+    if isinstance(column, Sparse):
+        return name, np.ascontiguousarray(column.values), column.present, None
+    return name, np.ascontiguousarray(column), None, None
 
 
 def _series(name: str, column: Column) -> pl.Series:
@@ -241,29 +258,25 @@ def _series(name: str, column: Column) -> pl.Series:
         places = pl.Series(column.codes).cast(pl.Int64)
         names = pl.Series(list(column.names), dtype=pl.String)
         return names.gather(places.set(places < 0, None)).alias(name)
-    if isinstance(column, np.ma.MaskedArray):
-        series = pl.Series(name, np.ma.getdata(column))
-        return series.set(pl.Series(np.ma.getmaskarray(column)), None)
+    if isinstance(column, Sparse):
+        return pl.Series(name, column.values).set(pl.Series(~column.present), None)
     return pl.Series(name, column, nan_to_null=True)
 
 
 def _of_series(series: pl.Series) -> Column:
     import polars as pl
 
-    if series.dtype in (pl.String, pl.Enum, pl.Categorical):
-        is_ordered = series.dtype == pl.Enum
-        names = series.cat.get_categories() if is_ordered else series.drop_nulls().unique(
-            maintain_order=True
-        ).cast(pl.String)  # fmt: skip
+    if isinstance(series.dtype, pl.Enum):
+        codes = series.to_physical().cast(pl.Int32).fill_null(-1)
+        return Text(codes.to_numpy(), series.dtype.categories.to_list(), is_ordered=True)
+    if series.dtype == pl.String:
+        names = series.drop_nulls().unique(maintain_order=True)
         codes = series.cast(pl.Enum(names)).to_physical().cast(pl.Int32).fill_null(-1)
-        return Text(codes.to_numpy(), names.to_list(), is_ordered)
+        return Text(codes.to_numpy(), names.to_list())
     if series.dtype.is_float() or series.dtype == pl.Null:
         return series.cast(pl.Float64).to_numpy()
-    if series.dtype == pl.Boolean:
-        missing, kept = series.is_null().to_numpy(), series.fill_null(value=False)
-    else:
-        kinds = {pl.UInt64: pl.UInt64, pl.UInt32: pl.UInt32}
-        missing = series.is_null().to_numpy()
-        kept = series.fill_null(0).cast(kinds.get(series.dtype.base_type(), pl.Int64))
-    values = kept.to_numpy()
-    return np.ma.MaskedArray(values, mask=missing) if missing.any() else values
+    kept = series.fill_null(value=False) if series.dtype == pl.Boolean else series.fill_null(0)
+    if series.dtype not in (pl.Boolean, pl.UInt64, pl.UInt32):
+        kept = kept.cast(pl.Int64)
+    present = series.is_not_null().to_numpy()
+    return kept.to_numpy() if present.all() else Sparse(kept.to_numpy(), present)

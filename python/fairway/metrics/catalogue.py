@@ -220,7 +220,10 @@ def _loss_synchronisation(of: Subject) -> float | None:
         return int(active[place]) if place >= 0 else 0
 
     return losses.loss_synchronisation(
-        dropped.numbers("t_s").tolist(), dropped.text("flow").tolist(), rtt_s, active_at
+        dropped.numbers("t_s").tolist(),
+        list(map(str, dropped.text("flow").tolist())),
+        rtt_s,
+        active_at,
     )
 
 

@@ -96,7 +96,8 @@ def of_series(series: Columns | pl.DataFrame, flow: str) -> list[Phase]:
     rows = _of_flow(Columns.of(series), flow, ("cwnd_segments",))
     inflated = rows.numbers(_INFLATED) if _INFLATED in rows else None
     names = ("t_s", "cwnd_segments", "ssthresh_segments", "srtt_s")
-    return of_samples(*map(rows.numbers, names), inflated=inflated)
+    t, window, ssthresh, rtt = map(rows.numbers, names)
+    return of_samples(t, window, ssthresh, rtt, inflated=inflated)
 
 
 def of_samples(

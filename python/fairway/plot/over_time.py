@@ -221,8 +221,8 @@ def to_figures(values: Floats, digits: int) -> Floats:
     return found
 
 
-def inline(table: Columns | Mapping[str, Sequence[Any]], **kinds: str) -> vega.Options:
-    """A table as data of a chart."""
+def inline(table: Mapping[str, Any], **kinds: str) -> vega.Options:
+    """A table, or lists as its columns, as data of a chart."""
     columns = [_cells(column) for column in table.values()]
     lines = [",".join(table), *(",".join(row) for row in zip(*columns, strict=True))]
     return vega.csv("\n".join(lines) + "\n", kinds)
@@ -246,7 +246,7 @@ def number(value: float) -> str:
     """A number in the fewest characters that tell it apart; nothing for NaN.
 
     >>> number(1e-05), number(2.5e-06), number(1.5e16), number(0.1), number(3)
-    ('0.00001', '2.5e-6', '1.5e16', '0.1', '3')
+    ('0.00001', '2.5e-6', '1.5e+16', '0.1', '3')
     """
     if math.isnan(value):
         return ""
@@ -255,7 +255,7 @@ def number(value: float) -> str:
         return digits
     if int(exponent) == -5:
         return "0.0000" + digits.replace(".", "")
-    return f"{digits}e{int(exponent)}"
+    return f"{digits}e{int(exponent):+d}"
 
 
 def zoom() -> vega.Options:

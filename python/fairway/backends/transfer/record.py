@@ -64,12 +64,14 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
 
 def series(data: TransferData) -> Columns:
     """The time series of its flows, as they were sampled."""
-    return tables().series_of(data.series(), data.flow_ids)
+    found: Columns = tables().series_of(data.series(), data.flow_ids)
+    return found
 
 
 def tcp_info(data: TransferData) -> Columns:
     """What the kernel said of its flows, as they were sampled."""
-    return tables().tcp_info_of(data.tcp_info(), data.flow_ids)
+    found: Columns = tables().tcp_info_of(data.tcp_info(), data.flow_ids)
+    return found
 
 
 def _in_order(table: Columns) -> Columns:
