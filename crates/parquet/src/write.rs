@@ -120,7 +120,7 @@ fn mark(rows: usize, is_present: impl Fn(usize) -> bool) -> Vec<u32> {
     (0..rows).map(|row| u32::from(is_present(row))).collect()
 }
 
-fn kept<T: Copy>(values: &[T], present: &[u32]) -> impl Iterator<Item = T> + Clone {
+fn those_there<T: Copy>(values: &[T], present: &[u32]) -> impl Iterator<Item = T> + Clone {
     values.iter().zip(present).filter(|(_, present)| **present != 0).map(|(value, _)| *value)
 }
 

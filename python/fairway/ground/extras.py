@@ -37,7 +37,6 @@ LIBRARIES = {
     "vl_convert": Library("vl-convert", "vl-convert-python", "figures", "PDF, PNG and SVG"),
     "altair": Library("Altair", "altair", "figures", "charts in notebooks"),
     "optuna": Library("Optuna", "optuna", "tune", "the search of fairway tune"),
-    "dask": Library("Dask", "dask", "dask", "sweeps on a cluster"),
     "distributed": Library("Dask", "distributed", "dask", "sweeps on a cluster"),
     "dask_jobqueue": Library("Dask-Jobqueue", "dask-jobqueue", "dask", "sweeps on Slurm"),
 }

@@ -65,8 +65,9 @@ def _text(codes: Any, names: Sequence[str]) -> Text:
 
 
 def _column(kind: str, values: Any) -> Column:
-    found = values if isinstance(values, np.ndarray) else column_of(kind, values)
-    return found if kind != "number" or isinstance(found, Text) else found.astype(np.float64)
+    if not isinstance(values, np.ndarray):
+        return column_of(kind, values)
+    return values.astype(np.float64, copy=False) if kind == "number" else values
 
 
 def summary_rows(rows: Iterable[Mapping[str, Any]]) -> Columns:

@@ -126,9 +126,10 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[St
 
     Yields what gives the workers for a part of a plan.
     """
-    with extras.needed("--dask"):
-        import dask
-        from distributed import Client, LocalCluster
+    extras.require("--dask", "distributed")
+    import dask
+    from distributed import Client, LocalCluster
+
     if answer.backend.name not in _BACKENDS:
         raise InputError(
             f"--dask: backend {answer.backend.name} answers on this machine alone; workers have "

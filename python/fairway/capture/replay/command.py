@@ -18,7 +18,7 @@ from fairway.capture.replay import report
 from fairway.capture.replay.path import Transfer, experiment_text
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
-from fairway.ground import store, text
+from fairway.ground import extras, store, text
 from fairway.ground.columns import Columns
 from fairway.plot.drawing import draw_report
 from fairway.plot.page import Table
@@ -142,6 +142,7 @@ def replay(
     quiet: bool = True,
 ) -> Replay:
     """Fit a path to a captured transfer; simulate the same bytes under other algorithms."""
+    extras.require("replay", *extras.OF_SWEEPS)
     from fairway.sweep.start import run
 
     source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
