@@ -64,7 +64,7 @@ $(ZIG): $(TOOLS) requirements/wheel.lock
 
 sdist: $(TOOLS) $(CHARTS)
 	@rm -f dist/*.tar.gz
-	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin sdist --out dist
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first

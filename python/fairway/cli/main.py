@@ -25,7 +25,6 @@ from fairway.errors import (
     Interrupted,
     NotDrawn,
 )
-from fairway.ground import extras
 
 #: Groups of commands, and the modules that have them.
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
@@ -142,6 +141,8 @@ def _code_of(arguments: list[str]) -> int:
         note("fairway: stopped")
         return Interrupted.exit_code
     except ModuleNotFoundError as error:
+        from fairway.ground import extras
+
         if (sentence := extras.explained(" ".join(["fairway", *arguments[:1]]), error)) is None:
             return _unexpected(error)
         note(sentence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairway.errors import InputError
 
@@ -13,8 +13,7 @@ from fairway.errors import InputError
 COMMAND = "pip install 'fairway[full]'"
 
 
-@dataclass(frozen=True)
-class Library:
+class Library(NamedTuple):
     """A library that not every installation has.
 
     Attributes:

@@ -13,7 +13,7 @@ from typing import get_args
 import fairway.metrics.episodes
 import fairway.results.tables  # noqa: F401
 from fairway.ground import text
-from fairway.plot.page import Section, Table, render
+from fairway.plot.page import Section, Table, chart_library, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
 from fairway.study.claims import MEANING, Finding, Verdict
@@ -21,6 +21,8 @@ from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_
 from fairway.study.figures import figure_section
 from fairway.study.runs import linked_rows, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
+
+chart_library()  # which is read then, too
 
 _WHY = (
     "Each claim opens to what decided it: every effect that it speaks of, with its 95 % interval "
