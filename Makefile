@@ -23,13 +23,19 @@ AGENT := python/fairway/bin/fairway-guest
 # What draws charts in reports.
 CHARTS := python/fairway/plot/library/vega-embed.js
 
-.PHONY: help build wheel sdist demo linux test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+# The simulator of the page, and what it is compiled for.
+LAB := python/fairway/lab/page/built/lab.wasm
+WASM := wasm32-unknown-unknown
+LAB_FLAGS ?=
+
+.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
 	@echo "make wheel    a wheel of this version in dist/, which installs without Rust; make sdist its sources"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
+	@echo "make lab      the laboratory as a page, in site/lab/ and for \`fairway lab\`"
 	@echo "make test     every test, Rust and Python"
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
@@ -52,7 +58,7 @@ build: $(BUILT)
 GLIBC ?= 2_17
 HOST := $(shell rustc --print host-tuple)
 ZIG := $(VENV)/.zig-installed
-wheel: $(TOOLS) $(ZIG) $(CHARTS)
+wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
 	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --quiet --package fairway-guest --target $(HOST)
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(HOST)/release/fairway-guest" $(AGENT)
 	@rm -f dist/*.whl
@@ -62,7 +68,7 @@ $(ZIG): $(TOOLS) requirements/wheel.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/wheel.lock
 	@touch $@
 
-sdist: $(TOOLS) $(CHARTS)
+sdist: $(TOOLS) $(CHARTS) $(LAB)
 	@rm -f dist/*.tar.gz
 	$(BIN)/maturin sdist --out dist
 
@@ -72,6 +78,18 @@ demo: $(BUILT)
 
 linux: $(BUILT)
 	$(BIN)/fairway linux build
+
+# Any server of static files can serve site/lab.
+lab: $(LAB)
+	$(BIN)/python -m fairway.lab.build --site site/lab
+
+$(LAB): $(BUILT) $(RUST_SOURCES) $(wildcard python/fairway/lab/*.py python/fairway/plot/templates/* examples/*.toml)
+	@test -n "$(LAB_FLAGS)" -o -d "$$(rustc --print target-libdir --target $(WASM))" \
+		|| rustup target add $(WASM) \
+		|| { echo "Rust cannot compile for $(WASM): \`rustup target add $(WASM)\` failed; docs/commands/lab.md has the way without rustup" >&2; exit 1; }
+	@echo "Building the simulator for the page (about two minutes the first time)"
+	@cargo build --profile page --locked --quiet --package fairway-lab --target $(WASM) $(LAB_FLAGS)
+	@$(BIN)/python -m fairway.lab.build "$${CARGO_TARGET_DIR:-target}/$(WASM)/page/fairway_lab.wasm"
 
 test: test-rust test-python
 
@@ -83,7 +101,8 @@ test-rust: $(TOOLS)
 	cargo test --workspace --exclude fairway-py --locked
 	$(IN_TRANSFER) cargo test --workspace --locked
 
-test-python: $(BUILT)
+# The page's simulator is optional; an old one would differ from the core.
+test-python: $(BUILT) $(wildcard $(LAB))
 	$(BIN)/python -m pytest -n logical --dist worksteal
 
 # CRASHES transfers between two simulated hosts whose disk, network and power fail; of `make soak`.
@@ -234,8 +253,10 @@ bench-all: $(FULL)
 goldens:
 	INSTA_UPDATE=always cargo test --quiet --locked --package fairway-cc --test all goldens
 
-docs: $(BUILT)
+# MkDocs empties site/ first.
+docs: $(BUILT) $(LAB)
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict
+	$(BIN)/python -m fairway.lab.build --site site/lab
 
 # After a change of an algorithm or of the stack: lint finds out which figures it has changed.
 docs-figures: $(BUILT)
@@ -246,7 +267,7 @@ clean:
 	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
-	rm -rf python/fairway/bin dist
+	rm -rf python/fairway/bin python/fairway/lab/page/built dist
 	rm -f $(CHARTS)
 
 # The pinned packages. Neither needs this project built.

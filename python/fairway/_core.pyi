@@ -185,6 +185,8 @@ class Pool:
     """Threads that simulate experiments one after the other."""
 
     def __new__(cls, experiments: Sequence[_Document], threads: int) -> Pool: ...
+    def add(self, experiments: Sequence[_Document]) -> None:
+        """Begin with further experiments, whose places come after those of the others."""
     def finished(self, timeout_s: float) -> list[tuple[int, tuple[bytes, bytes] | Exception]]:
         """What has finished since it was last asked: the place of each run, and what it gave.
 
@@ -597,7 +599,10 @@ def plan(
     algorithms: _Algorithms | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Set values in an experiment file, or the content of one, validate it, and list its points."""
+    """Set values in an experiment file, or the content of one, validate it, and list its points.
+
+    These are given as axes, repetitions and experiments of all.
+    """
 
 def run(
     experiment: _Document,

@@ -55,7 +55,7 @@ def test_examples_are_of_the_command_and_have_its_options(path):
     text = "\n".join(lines).replace("\\\n", " ")
     mine = [line for line in text.split("\n") if path in line]
     assert mine, f"{path}: no example"
-    known = {name for parameter in asked.params for name in parameter.opts}
+    known = {name for one in asked.params for name in (*one.opts, *one.secondary_opts)}
     if asked.context_settings.get("ignore_unknown_options"):
         return  # its options are parameters of models
     for line in mine:

@@ -216,6 +216,7 @@ COMMANDS = [
     "algorithms",
     "presets",
     "presets linux-6.1",
+    "exercise",
     "study list",
     "study show gelle2008",
     "model law cubic --loss 1e-2,1e-4 --rtt 10ms,100ms",

@@ -66,9 +66,9 @@ def test_workers_are_asked_once_for_the_same_experiment(tmp_path, workers, keep,
     asked = []
     start = Cluster.start
 
-    def recorded(self, points):
-        asked.append(points)
-        start(self, points)
+    def recorded(self, parts):
+        asked.extend(parts)
+        start(self, asked)
 
     monkeypatch.setattr(Cluster, "start", recorded)
     planned = alike(TINY.replace("40", "3"), "a", "b")
@@ -85,11 +85,11 @@ def test_workers_of_this_machine_that_are_gone_for_good_are_told(tmp_path, monke
     monkeypatch.setattr(fairway_cluster, "_ALONE_S", 0.3)
     start = Cluster.start
 
-    def without_workers(self, points):
+    def without_workers(self, parts):
         self._client.cluster.scale(0)
         while self._client.scheduler_info()["workers"]:
             time.sleep(0.05)
-        start(self, points)
+        start(self, parts)
 
     monkeypatch.setattr(Cluster, "start", without_workers)
     with pytest.raises(RunFailed, match="no worker has been left"):

@@ -143,6 +143,7 @@ def test_of_a_run_that_fails_the_others_are_kept(tmp_path, monkeypatch):
 
         def __init__(self, experiments, threads):
             self._pool = _core.Pool(experiments, threads)
+            self.add = self._pool.add
             self.fraction, self.stop = self._pool.fraction, self._pool.stop
 
         def finished(self, timeout_s):
@@ -192,7 +193,7 @@ def test_no_runs_at_all_are_finished_at_once(tmp_path):
     answer = Answer(fairway.backends.backend("sim"), plan(TINY).algorithms, _core.version())
     rows = Rows(tmp_path, answer)
     workers = Pool(rows, 2)
-    workers.start({})
+    workers.start([{}])
     assert (workers.finished(60.0), workers.fraction()) == ([], 0.0)
     workers.close()
     rows.close(None)

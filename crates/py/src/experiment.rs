@@ -266,18 +266,24 @@ pub(crate) fn plan<'py>(
 }
 
 fn plan_to_python(py: Python<'_>, plan: Plan) -> PyResult<Bound<'_, PyAny>> {
-    let points = PyList::empty(py);
+    // As columns, and repetitions share the values of their axes: of objects that hold others Python
+    // looks after every single one, and a sweep has many points.
+    let [axes, repetitions, experiments] = [(); 3].map(|()| PyList::empty(py));
+    let mut shared = None;
     for point in plan.points {
-        let found = PyDict::new(py);
-        found.set_item("axes", to_python(py, &Value::Object(Map::from_iter(point.axes)))?)?;
-        found.set_item("repetition", point.repetition)?;
-        found.set_item("experiment", Planned(Arc::new(point.document)))?;
-        points.append(found)?;
+        let values = match shared {
+            Some((before, values)) if before == point.axes => values,
+            _ => to_python(py, &Value::Object(Map::from_iter(point.axes.clone())))?,
+        };
+        axes.append(&values)?;
+        repetitions.append(point.repetition)?;
+        experiments.append(Planned(Arc::new(point.document)))?;
+        shared = Some((point.axes, values));
     }
     let found = PyDict::new(py);
     found.set_item("title", plan.title)?;
     found.set_item("axes", plan.axes)?;
-    found.set_item("points", points)?;
+    found.set_item("points", (axes, repetitions, experiments))?;
     found.set_item("until", py.None())?;
     if let Some(Until { share, at_most, metrics }) = plan.until {
         let until = PyDict::new(py);

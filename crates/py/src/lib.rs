@@ -20,16 +20,15 @@ use std::sync::Arc;
 use algorithm::{AlgorithmError, Algorithms};
 use columns::Columns;
 use experiment::{Document, ExperimentError, experiment_error};
-use fairway_cc::{Algorithm, Catalogue, algorithms as cc_algorithms};
+use fairway_cc::Catalogue;
 use fairway_schema::Cause;
 use fairway_sim::{RunError, run_captured, run_on};
 use fairway_sweep::summary_text;
-use fairway_tcp::{PRESETS, Preset};
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{create_exception, import_exception};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 // In Python, since they are of two kinds: Fairway's and Python's.
 import_exception!(fairway.errors, SimulationError);
@@ -199,72 +198,13 @@ fn specimen(path: &str, kind: Option<&str>) -> Option<String> {
 /// Every congestion control, as JSON.
 #[pyfunction]
 fn algorithms() -> String {
-    Value::Array(cc_algorithms().iter().map(describe).collect()).to_string()
+    fairway_spec::algorithms().to_string()
 }
 
 /// Every stack preset, as JSON.
 #[pyfunction]
 fn presets() -> String {
-    let describe = |preset: &Preset| {
-        let switches = fairway_spec::switches(&(preset.stack)());
-        let named = switches.as_object().into_iter().flat_map(Map::keys);
-        let sources: Map<String, Value> =
-            named.map(|name| (name.clone(), json!(preset.source(name)))).collect();
-        json!({
-            "name": preset.name,
-            "summary": preset.summary,
-            "switches": switches,
-            "sources": sources,
-        })
-    };
-    Value::Array(PRESETS.iter().map(describe).collect()).to_string()
-}
-
-fn describe(algorithm: &Algorithm) -> Value {
-    let params: Vec<Value> = algorithm
-        .params
-        .iter()
-        .map(|param| {
-            let defaults = algorithm
-                .variants
-                .iter()
-                .filter(|variant| param.is_in(**variant))
-                .map(|variant| (variant.name().to_owned(), json!(param.default_in(*variant))));
-            json!({
-                "name": param.name,
-                "meaning": param.meaning,
-                "default": Map::from_iter(defaults),
-                "min": param.min,
-                "max": param.max,
-            })
-        })
-        .collect();
-    let vectors: Vec<Value> = algorithm
-        .vectors
-        .iter()
-        .map(|vector| {
-            json!({
-                "sum": vector.sum,
-                "expected": vector.expected,
-                "computed": (vector.computed)(),
-                "holds": vector.holds(),
-            })
-        })
-        .collect();
-    json!({
-        "name": algorithm.name,
-        "title": algorithm.title,
-        "summary": algorithm.summary,
-        "family": algorithm.family.name(),
-        "signal": algorithm.signal,
-        "year": algorithm.year,
-        "source": algorithm.source,
-        "variants": algorithm.variants.iter().map(|v| v.name()).collect::<Vec<_>>(),
-        "params": params,
-        "vectors": vectors,
-        "header": algorithm.header(),
-        "file": algorithm.file(),
-    })
+    fairway_spec::presets().to_string()
 }
 
 pub(crate) fn run_error(error: RunError) -> PyErr {

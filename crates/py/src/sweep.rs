@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairway_sweep::{Cell, Entry, Failure, Table};
@@ -10,6 +11,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use serde_json::Value;
 
 use crate::columns::no_arrays;
 use crate::experiment::{Document, PlainData, experiment_error};
@@ -23,8 +25,12 @@ pub(crate) struct Pool(fairway_sweep::Pool);
 impl Pool {
     #[new]
     fn new(experiments: Vec<Document>, threads: NonZeroUsize) -> Self {
-        let points = experiments.into_iter().map(Document::into_value).collect();
-        Pool(fairway_sweep::Pool::start(points, threads))
+        Pool(fairway_sweep::Pool::start(values(experiments), threads))
+    }
+
+    /// Begin with further experiments, whose places come after those of the others.
+    fn add(&self, experiments: Vec<Document>) {
+        self.0.add(values(experiments));
     }
 
     /// What has finished since it was last asked: the place of each run, and its experiment and summary
@@ -59,6 +65,10 @@ impl Pool {
             self.0.join();
         });
     }
+}
+
+fn values(experiments: Vec<Document>) -> Vec<Arc<Value>> {
+    experiments.into_iter().map(Document::into_value).collect()
 }
 
 fn failed(failure: Failure) -> PyErr {

@@ -1,17 +1,28 @@
 //! Progress and cancellation of long work, from another thread.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Shared between the work and its observers. It never changes results.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Control {
     cancelled: AtomicBool,
     done: AtomicU64,
     all: AtomicU64,
     packets: AtomicU64,
+    watcher: Option<Watcher>,
 }
 
+/// What is told the share of the work done.
+type Watcher = Box<dyn Fn(f64) + Send + Sync>;
+
 impl Control {
+    /// One that tells `watcher` the share of the work done whenever the work reports it: where no other
+    /// thread can look.
+    pub fn watched(watcher: impl Fn(f64) + Send + Sync + 'static) -> Self {
+        Control { watcher: Some(Box::new(watcher)), ..Control::default() }
+    }
+
     /// Asks the work to stop.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -40,6 +51,15 @@ impl Control {
         self.done.store(done, Ordering::Relaxed);
         self.all.store(all, Ordering::Relaxed);
         self.packets.store(packets, Ordering::Relaxed);
+        if let Some(watcher) = &self.watcher {
+            watcher(self.fraction());
+        }
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("fraction", &self.fraction()).finish_non_exhaustive()
     }
 }
 

@@ -7,6 +7,7 @@
 //! `traffic`, `datagrams`, `capture`, `linux` and `document` give it meaning.
 
 mod capture;
+mod catalogue;
 mod datagrams;
 mod distribution;
 mod document;
@@ -49,6 +50,7 @@ mod wlan;
 mod workload;
 
 pub use capture::{AT, CaptureSettings, PlaceKind, Places};
+pub use catalogue::{algorithms, presets};
 pub use datagrams::{DatagramFlow, departures_of};
 pub use distribution::Distribution;
 pub use document::{from_document, from_document_with, resolve};

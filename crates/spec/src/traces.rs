@@ -82,6 +82,12 @@ impl Traces {
 
 fn read(path: &Path, name: &str) -> Result<String, String> {
     let name = excerpt(name);
+    if cfg!(target_family = "wasm") {
+        return Err(format!(
+            "a page reads no files, so not the trace \"{name}\"; give the link a rate, or use \
+             `fairway run`"
+        ));
+    }
     let unreadable = |error: std::io::Error| {
         format!(
             "cannot read the trace \"{name}\" at {}: {error}; write the path of a file from where \

@@ -1,6 +1,7 @@
 //! Threads that compute the points of a sweep.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,18 +24,30 @@ pub type Finished = (usize, Result<Answer, Failure>);
 type Panic = Box<dyn Any + Send>;
 
 /// Threads, each of which takes the next point until there is none.
+///
+/// More points may come while there are some: to know which are to be computed takes time, in which
+/// the first can be.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct Shared {
-    points: Mutex<std::iter::Enumerate<std::vec::IntoIter<Arc<Value>>>>,
+    points: Mutex<Points>,
     results: Mutex<Results>,
     has_more: Condvar,
     stopped: AtomicBool,
     /// The run that each thread is at.
     running: Vec<Mutex<Option<Arc<Control>>>>,
+}
+
+#[derive(Default)]
+struct Points {
+    left: VecDeque<Arc<Value>>,
+    /// How many have been taken.
+    taken: usize,
+    /// The numbers of threads that have found none left, and have ended.
+    ended: Vec<usize>,
 }
 
 struct Results {
@@ -45,23 +58,35 @@ struct Results {
 }
 
 impl Pool {
-    /// Begins with all points, in their order.
+    /// Begins with points, in their order.
     pub fn start(points: Vec<Arc<Value>>, threads: NonZeroUsize) -> Pool {
-        let threads = threads.get().min(points.len());
-        let left = points.len();
+        let ended = (0..threads.get()).rev().collect();
         let shared = Arc::new(Shared {
-            points: Mutex::new(points.into_iter().enumerate()),
-            results: Mutex::new(Results { finished: Vec::new(), left, panic: None }),
+            points: Mutex::new(Points { ended, ..Points::default() }),
+            results: Mutex::new(Results { finished: Vec::new(), left: 0, panic: None }),
             has_more: Condvar::new(),
             stopped: AtomicBool::new(false),
-            running: (0..threads).map(|_| Mutex::default()).collect(),
+            running: (0..threads.get()).map(|_| Mutex::default()).collect(),
         });
+        let pool = Pool { shared, threads: Mutex::default() };
+        pool.add(points);
+        pool
+    }
+
+    /// Begins with further points, whose places come after those of the others.
+    pub fn add(&self, points: Vec<Arc<Value>>) {
+        locked(&self.shared.results).left += points.len();
+        let idle = {
+            let mut queue = locked(&self.shared.points);
+            let first = queue.ended.len().saturating_sub(points.len());
+            queue.left.extend(points);
+            queue.ended.split_off(first)
+        };
         let spawn = |thread| {
-            let shared = Arc::clone(&shared);
+            let shared = Arc::clone(&self.shared);
             thread::spawn(move || shared.work(thread))
         };
-        let threads = Mutex::new((0..threads).map(spawn).collect());
-        Pool { shared, threads }
+        locked(&self.threads).extend(idle.into_iter().rev().map(spawn));
     }
 
     /// What has finished since it was last asked: waits so long for a batch, or for the last ones.
@@ -122,7 +147,7 @@ impl Drop for Pool {
 
 impl Shared {
     fn work(&self, thread: usize) {
-        while let Some((place, document)) = self.next() {
+        while let Some((place, document)) = self.next(thread) {
             let control = Arc::new(Control::default());
             if !self.begin(thread, &control) {
                 return;
@@ -141,8 +166,14 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<(usize, Arc<Value>)> {
-        locked(&self.points).next()
+    fn next(&self, thread: usize) -> Option<(usize, Arc<Value>)> {
+        let mut points = locked(&self.points);
+        let Some(document) = points.left.pop_front() else {
+            points.ended.push(thread);
+            return None;
+        };
+        points.taken += 1;
+        Some((points.taken - 1, document))
     }
 
     /// Whether the thread may begin: [`Pool::stop`] sets `stopped` before it looks at the runs.

@@ -82,6 +82,19 @@ fn a_pool_that_is_stopped_keeps_what_has_finished() {
 }
 
 #[test]
+fn points_may_come_later() {
+    let pool = Pool::start(vec![point(1, "50 ms")], threads(2));
+    let mut found = all(&pool, 1);
+    pool.add(vec![point(2, "50 ms"), point(3, "50 ms")]);
+    pool.add(vec![point(4, "50 ms")]);
+    found.extend(all(&pool, 3));
+    assert!(pool.finished(LONG).is_empty());
+    let places: Vec<_> = found.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, [0, 1, 2, 3]);
+    assert!(found.iter().all(|(_, result)| result.is_ok()));
+}
+
+#[test]
 fn no_points_need_no_threads() {
     assert!(Pool::start(Vec::new(), threads(2)).finished(LONG).is_empty());
 }

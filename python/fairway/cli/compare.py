@@ -13,6 +13,9 @@ def compare(
     ),
     out: Path | None = Option(None, "--out", "-o", help="File for an HTML report with charts."),
     metrics: Metrics = None,
+    as_markdown: bool = Option(
+        False, "--markdown", help="Print Markdown for a pull request: a base, then a head."
+    ),
     as_json: Json = False,
 ) -> None:
     """Show two or more runs side by side.
@@ -22,7 +25,11 @@ def compare(
       fairway compare runs/bic runs/cubic
       fairway compare runs/a runs/b --out comparison.html
       fairway compare runs/a runs/b --metric power --metric flow.0.timeouts
+      fairway compare runs/base runs/head --markdown   (of two runs or two sweeps)
     """
+    if as_markdown:
+        _print_markdown(directories, metrics or [], out, as_json=as_json)
+        return
     from fairway.compare.runs import compare as compare_runs
     from fairway.ground import store
     from fairway.plot.drawing import SAME_COMMAND, drawing
@@ -36,3 +43,21 @@ def compare(
         with drawing("comparison", SAME_COMMAND):
             store.write_file(out, comparison.report())
             note_report(out)
+
+
+def _print_markdown(
+    directories: list[Path], metrics: list[str], out: Path | None, *, as_json: bool
+) -> None:
+    """Print a base and a head for a pull request."""
+    import typer
+
+    from fairway.compare.change import change
+    from fairway.compare.markdown import to_markdown
+    from fairway.errors import InputError
+
+    if len(directories) != 2:
+        count = len(directories)
+        raise InputError(f"compare --markdown: got {count}; name two directories, base and head")
+    if out is not None or as_json:
+        raise InputError("compare --markdown: it goes with neither --out nor --json")
+    typer.echo(to_markdown(change(directories[0], directories[1], metrics)), nl=False)

@@ -32,7 +32,7 @@ _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
 _COMMANDS = (
     "run", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay", "script",
     "send", "recv", "generate", "collect", "tune", "report", "algorithms", "presets", "gallery",
-    "schema", "doctor",
+    "exercise", "lab", "schema", "doctor",
 )  # fmt: skip
 
 

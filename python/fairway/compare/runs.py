@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ from fairway.errors import InputError
 from fairway.ground import text
 from fairway.metrics.reading import check_names
 from fairway.plot import columns
+from fairway.plot.citation import citation
 from fairway.plot.columns import Column
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import QUANTITIES, Quantity
+from fairway.results.report import source_of
 from fairway.results.run import Run
 from fairway.sweep.tables import COSTS
 
@@ -28,7 +31,7 @@ _RATE_POINTS = 100
 #: Room above the largest value, and below the smallest one, as a part of what lies between.
 _MARGIN = 0.04
 #: What is shown of each flow: column -> how, and what it is called.
-_FLOW_COLUMNS: Mapping[str, tuple[Callable[[str, Sequence[float | None]], Column], str]] = {
+FLOW_COLUMNS: Mapping[str, tuple[Callable[[str, Sequence[float | None]], Column], str]] = {
     "goodput_bps": (columns.rates, "Goodput"),
     "mean_srtt_s": (columns.milliseconds, "Mean smoothed RTT"),
     "retransmitted_segments": (columns.numbers, "Retransmitted segments"),
@@ -50,10 +53,7 @@ class Comparison:
 
     def differences(self) -> dict[str, list[Any]]:
         """What answered and paths of the experiments that are not the same in all, by run."""
-        flat = [{"backend": run.backend, **flatten(run.experiment)} for run in self.runs]
-        paths = dict.fromkeys(path for one in flat for path in one)
-        rows = {path: [one.get(path) for one in flat] for path in paths}
-        return {path: row for path, row in rows.items() if any(v != row[0] for v in row)}
+        return differing([asked(run.summary, run.experiment, run.version) for run in self.runs])
 
     def metrics(self) -> dict[str, list[float | None]]:
         """Each metric of each run."""
@@ -69,10 +69,10 @@ class Comparison:
 
         A flow is named by its ids: `reno#1`, or `reno#1 / bbr#1` where they differ.
         """
-        most = max(len(run.summary["flows"]) for run in self.runs)
+        summaries = [run.summary for run in self.runs]
         return {
-            _names(self.runs, index): [_of_flow(run, index, column) for run in self.runs]
-            for index in range(most)
+            name: [flow_value(summary, index, column) for summary in summaries]
+            for index, name in enumerate(flow_names(summaries))
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Comparison:
             ],
             "differences": self.differences(),
             "metrics": self.metrics(),
-            **{column: self.of_flows(column) for column in _FLOW_COLUMNS},
+            **{column: self.of_flows(column) for column in FLOW_COLUMNS},
         }
 
     def tables(self) -> list[Table]:
@@ -100,11 +100,11 @@ class Comparison:
                 "What differs", [Column(path, row) for path, row in changed.items()], text_only=True
             ),
             self._table("Metrics", metrics),
-            *(self._flow_table(column) for column in _FLOW_COLUMNS),
+            *(self._flow_table(column) for column in FLOW_COLUMNS),
         ]
 
     def _flow_table(self, column: str) -> Table:
-        kind, title = _FLOW_COLUMNS[column]
+        kind, title = FLOW_COLUMNS[column]
         shown = [
             # A heading of two names is short enough.
             kind(name if name.count(" / ") < 2 else f"flow {index}", row)
@@ -118,7 +118,9 @@ class Comparison:
         for quantity in QUANTITIES.values():
             if charts := self.charts(quantity):
                 sections.append(Section(quantity.title, figures=charts, grid=_CHART_WIDTH))
-        return render("Comparison", " · ".join(self.names), sections)
+        sources = [source_of(run, name) for name, run in zip(self.names, self.runs, strict=True)]
+        lead = " · ".join(self.names)
+        return render("Comparison", lead, sections, citation=citation(sources))
 
     def charts(self, quantity: Quantity) -> list[Figure]:
         """A quantity of each run that has it, over the same time and between the same ends."""
@@ -198,6 +200,22 @@ def compare(directories: Sequence[str | Path], metrics: Sequence[str] = ()) -> C
     )
 
 
+def asked(
+    summary: Mapping[str, Any], experiment: Mapping[str, Any], version: str
+) -> dict[str, Any]:
+    """All that decides a run by name: what answered, the user's own code, and the experiment."""
+    own = {
+        f"code of {name}": code["sha256"] for name, code in summary.get("algorithms", {}).items()
+    }
+    return {"backend": summary["backend"], "version": version, **own, **flatten(experiment)}
+
+
+def differing(sides: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """What is not the same on all sides: name -> the value of each side."""
+    rows = {name: [side.get(name) for side in sides] for side in sides for name in side}
+    return {name: row for name, row in rows.items() if any(value != row[0] for value in row)}
+
+
 def flatten(document: Any, prefix: str = "") -> dict[str, Any]:
     """Every value of a document by its path: `flow.0.cc` -> "bic"."""
     if isinstance(document, Mapping):
@@ -212,13 +230,18 @@ def flatten(document: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _names(runs: Sequence[Run], index: int) -> str:
-    ids = (run.summary["flows"][index]["id"] for run in runs if index < len(run.summary["flows"]))
-    return " / ".join(dict.fromkeys(ids))
+def flow_names(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the flows at each position: their ids, those that differ with a stroke between."""
+    ids = [[str(flow["id"]) for flow in summary["flows"]] for summary in summaries]
+    return [
+        " / ".join(dict.fromkeys(one for one in at if one is not None))
+        for at in itertools.zip_longest(*ids)
+    ]
 
 
-def _of_flow(run: Run, index: int, column: str) -> float | None:
-    flows = run.summary["flows"]
+def flow_value(summary: Mapping[str, Any], index: int, column: str) -> float | None:
+    """A column of the flow at that position; None if there is no such flow or value."""
+    flows = summary["flows"]
     value = flows[index][column] if index < len(flows) else None
     return None if value is None else float(value)
 

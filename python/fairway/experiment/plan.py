@@ -125,7 +125,7 @@ def plan(
     return Plan(
         title=found["title"],
         axes=tuple(found["axes"]),
-        points=tuple(Point(p["axes"], p["repetition"], p["experiment"]) for p in found["points"]),
+        points=tuple(map(Point, *found["points"])),
         algorithms=own,
         until=found["until"] and Until(**found["until"]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 from fairway.errors import InputError
 from fairway.metrics import flow_monitor
 from fairway.metrics.catalogue import by_name
-from fairway.metrics.subject import Subject, Traced
+from fairway.metrics.subject import Counters, Subject, Traced
 from fairway.metrics.transfer import transfer_figure
 
 
@@ -122,10 +123,40 @@ def _of_all(summary: Mapping[str, Any], of: Subject) -> float | None:
     return known[of.name].read(replace(of, rows=_compared(summary["flows"])))
 
 
-def of_compared(flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[float | None]:
-    """Metrics of `catalogue.OF_FLOWS`, made of counters, of all flows that are compared."""
-    known, of = by_name(of_links=False), Subject(", ".join(names), _compared(flows), None, None)
-    return [known[name].read(of) for name in names]
+def of_compared(
+    columns: Mapping[str, Sequence[Any]], counts: Sequence[int], names: Sequence[str]
+) -> dict[str, list[float | None]]:
+    """Metrics of `catalogue.OF_FLOWS`, made of counters, of all flows that are compared.
+
+    The flows of many runs are given as columns, with how many of them each run has.
+    """
+    known = by_name(of_links=False)
+    reads = [(known[name].read, list[float | None]()) for name in names]
+    ids, ccs = columns["id"], columns["cc"]
+    kept: list[int] = []
+    ends: list[int] = []
+    begin = 0
+    for count in counts:
+        end = begin + count
+        kept += [begin + place for place in _places(tuple(ids[begin:end]), tuple(ccs[begin:end]))]
+        ends.append(len(kept))
+        begin = end
+    if len(kept) < len(ids):
+        columns = {name: [column[index] for index in kept] for name, column in columns.items()}
+    of: Any = Counters(columns)
+    for begin, end in itertools.pairwise([0, *ends]):
+        of.place = slice(begin, end)
+        for read, found in reads:
+            found.append(read(of))
+    return {name: found for name, (_, found) in zip(names, reads, strict=True)}
+
+
+@functools.lru_cache(maxsize=256)
+def _places(ids: tuple[str, ...], ccs: tuple[str | None, ...]) -> list[int]:
+    """Which flows of a run are compared: runs of a sweep seldom differ in these columns."""
+    flows = zip(ids, ccs, strict=True)
+    rows = [{"id": name, "cc": cc, "place": place} for place, (name, cc) in enumerate(flows)]
+    return [int(row["place"]) for row in _compared(rows)]
 
 
 def _of_flow(summary: Mapping[str, Any], rest: str, of: Subject) -> float | None:

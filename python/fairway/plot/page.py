@@ -241,6 +241,15 @@ class Section:
     level: int = 2
 
 
+@dataclass(frozen=True)
+class Citation:
+    """How what a page shows is cited: a sentence, what was computed, and entries of BibTeX."""
+
+    sentence: str
+    table: Table
+    bibtex: str
+
+
 def render(
     title: str,
     lead: str,
@@ -249,11 +258,13 @@ def render(
     question: str = "",
     contents: bool = False,
     note: tuple[str, str] | None = None,
+    citation: Citation | None = None,
 ) -> str:
     """The whole page as one HTML document.
 
     The question stands before the lead. `contents` lists the sections first, in a fold if there
-    are many. `note` is the heading and the text of a fold under the lead.
+    are many. `note` is the heading and the text of a fold under the lead, and `citation` is a fold
+    at the end.
     """
     specs = [figure.spec for section in sections for figure in section.figures]
     style = filled("report.css") + "".join(
@@ -268,6 +279,7 @@ def render(
         question=question,
         lead=lead,
         note=note,
+        citation=citation,
         few=FEW,
         sections=anchored,
         contents=contents,

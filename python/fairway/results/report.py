@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.ground import result_schema, text
 from fairway.plot import columns
+from fairway.plot.citation import Source, citation
 from fairway.plot.page import FILL, Figure, Section, Table, render
 
 if TYPE_CHECKING:
@@ -60,13 +61,18 @@ def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
         experiment_section(run.experiment),
     ]
     packets = run.summary.get("packets")
-    if own.lead is not None:
-        return render(run.title, own.lead, sections)
-    if is_of_models(run):
-        lead = "What models say; nothing was run, so there are no series."
-        return render(run.title, lead, sections)
     lead = f"Backend {run.backend}" + ("" if own_tables else f", seed {run.seed}")
-    return render(run.title, lead + (f", {packets:,} packets." if packets else "."), sections)
+    lead += f", {packets:,} packets." if packets else "."
+    if own.lead is not None:
+        lead = own.lead
+    elif is_of_models(run):
+        lead = "What models say; nothing was run, so there are no series."
+    return render(run.title, lead, sections, citation=citation([source_of(run, run.title)]))
+
+
+def source_of(run: RunData, name: str) -> Source:
+    """A run as the source of a citation."""
+    return Source(name, run.version, run.content_hash, [run.seed])
 
 
 def _has_losses(run: RunData) -> bool:

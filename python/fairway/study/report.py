@@ -13,6 +13,7 @@ from typing import get_args
 import fairway.metrics.episodes
 import fairway.results.tables  # noqa: F401
 from fairway.ground import text
+from fairway.plot.citation import citation
 from fairway.plot.page import Section, Table, chart_library, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
@@ -21,6 +22,7 @@ from fairway.study.data import PartResult, ReproductionData, cell_columns, cell_
 from fairway.study.figures import figure_section
 from fairway.study.runs import linked_rows, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
+from fairway.sweep.report import source_of
 
 chart_library()  # which is read then, too
 
@@ -66,6 +68,9 @@ def page_of(result: ReproductionData, sections: Sequence[Section]) -> str:
         question=study.question,
         contents=True,
         note=("Shortened form: what was left out", note) if note else None,
+        citation=citation(
+            [source_of(part.sweep, name or study.key) for name, part in result.parts.items()]
+        ),
     )
 
 

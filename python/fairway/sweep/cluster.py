@@ -197,11 +197,11 @@ class Cluster:
         self._is_over = False
         self._arrived: queue.Queue[tuple[int, Any]] = queue.Queue()
 
-    def start(self, points: Mapping[int, Point]) -> None:
+    def start(self, parts: Iterable[Mapping[int, Point]]) -> None:
         """Hand all runs to the scheduler, in their order."""
         from distributed import as_completed
 
-        self._points = points
+        points = self._points = {index: point for part in parts for index, point in part.items()}
         if not points:
             return
         workers = sum(self._client.nthreads().values()) or 1

@@ -193,17 +193,30 @@ class SweepData:
             yield pieces[-1].removesuffix(b",") if last else pieces[-1]
         yield b"\n  ]\n}\n"
 
-    def _manifest(self) -> str:
-        """The manifest as JSON."""
+    @property
+    def _hashes(self) -> list[str]:
+        return [outcome.hash_by(self.version) for outcome in self.outcomes]
+
+    @functools.cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over those of its runs, in their order."""
         import hashlib
 
-        hashes = [outcome.hash_by(self.version) for outcome in self.outcomes]
-        seeds = self._summaries.seeds.tolist()
+        return hashlib.sha256("\n".join(self._hashes).encode()).hexdigest()
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seed of each run."""
+        found: list[int] = self._summaries.seeds.tolist()
+        return found
+
+    def _manifest(self) -> str:
+        """The manifest as JSON."""
         return store.to_json(
             {
                 "title": self.title,
                 "version": self.version,
-                "content_hash": hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+                "content_hash": self.content_hash,
                 "axes": list(self.axes),
                 "points": [
                     {
@@ -214,7 +227,7 @@ class SweepData:
                         "content_hash": content_hash,
                     }
                     for outcome, seed, content_hash in zip(
-                        self.outcomes, seeds, hashes, strict=True
+                        self.outcomes, self.seeds, self._hashes, strict=True
                     )
                 ],
                 **self._how(),

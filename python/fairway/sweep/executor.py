@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -25,6 +25,9 @@ _TICK_S = 0.1
 #: what is lost when the process is killed is computed again.
 _COMMIT_S = 1.0
 
+#: Points that are looked for before the first of them begin.
+_AT_ONCE = 500
+
 #: A run's index, and its outcome or what went wrong.
 Finished = tuple[int, Outcome | BaseException]
 
@@ -32,8 +35,8 @@ Finished = tuple[int, Outcome | BaseException]
 class Workers(Protocol):
     """Who does the runs."""
 
-    def start(self, points: Mapping[int, Point]) -> None:
-        """Begin with all runs."""
+    def start(self, parts: Iterable[Mapping[int, Point]]) -> None:
+        """Begin with all runs, of which finding each part takes time."""
 
     def finished(self, timeout_s: float) -> list[Finished]:
         """What has finished since it was last asked; waits for a first one so long."""
@@ -67,6 +70,8 @@ class Executor:
         self._directory = directory
         self._progress = progress
         self._outcomes: dict[int, Outcome] = {}
+        #: Content -> the first point that has it.
+        self._firsts: dict[str, int] = {}
         #: Points that are computed -> further points of the same content.
         self._alike: dict[int, list[int]] = {}
         self._failures: dict[int, BaseException] = {}
@@ -98,11 +103,10 @@ class Executor:
         return [self._outcomes[index] for index in range(len(self._points))]
 
     def _run(self, look_at_ctrl_c: Callable[[], None]) -> None:
-        for index, point in enumerate(self._points):
-            if (outcome := self._storage.find(point)) is not None:
-                self._outcomes[index] = outcome
-        self._found = len(self._outcomes)
-        self._workers.start(self._missing())
+        begins = range(0, len(self._points), _AT_ONCE)
+        self._workers.start(
+            self._missing(begin, self._points[begin : begin + _AT_ONCE]) for begin in begins
+        )
         while len(self._outcomes) + len(self._failures) < len(self._points):
             self._take(self._workers.finished(_TICK_S))
             if time.monotonic() - self._committed_at >= _COMMIT_S:
@@ -112,30 +116,33 @@ class Executor:
         self._commit()
         self._show()
 
-    def _missing(self) -> dict[int, Point]:
-        """The points that are to be computed: of several of the same content, the first."""
-        if len(self._points) == 1:  # and none is like it
-            return {} if self._outcomes else dict(enumerate(self._points))
-        hashes = [self._answer.content_hash(point) for point in self._points]
-        firsts = {hashes[index]: index for index in self._outcomes}
+    def _missing(self, begin: int, points: Sequence[Point]) -> dict[int, Point]:
+        """Which of some points are to be computed: of several of the same content, the first."""
         missing: dict[int, Point] = {}
-        for index, point in enumerate(self._points):
-            if index in self._outcomes:
-                continue
-            first = firsts.setdefault(hashes[index], index)
-            if first == index or self._answer.engine_of(point) == "unknown":
+        for index, point in enumerate(points, begin):
+            if (outcome := self._storage.find(point)) is not None:
+                self._outcomes[index] = outcome
+                self._firsts[self._answer.content_hash(point)] = index
+                self._found += 1
+            else:
                 missing[index] = point
+        if len(self._points) == 1:  # and none is like it
+            return missing
+        for index, point in list(missing.items()):
+            first = self._firsts.setdefault(self._answer.content_hash(point), index)
+            if first == index or self._answer.engine_of(point) == "unknown":
+                continue
+            del missing[index]
+            if first in self._outcomes:
+                self._give_alike(first, index)
             else:
                 self._alike.setdefault(first, []).append(index)
-        for first in self._alike.keys() & self._outcomes.keys():
-            self._give_alike(first)
         return missing
 
-    def _give_alike(self, first: int) -> None:
-        """Give the result of a point to those of the same content."""
-        for index in self._alike.get(first, ()):
-            self._outcomes[index] = self._storage.copy(self._outcomes[first], self._points[index])
-            self._staged.append(index)
+    def _give_alike(self, first: int, index: int) -> None:
+        """Give the result of a point to another of the same content."""
+        self._outcomes[index] = self._storage.copy(self._outcomes[first], self._points[index])
+        self._staged.append(index)
 
     def _take(self, finished: list[Finished], *, fatal: bool = True) -> None:
         worst: BaseException | None = None
@@ -144,7 +151,8 @@ class Executor:
                 self._outcomes[index] = result
                 self._staged.append(index)
                 self._simulated_s += self._duration_s(self._points[index])
-                self._give_alike(index)
+                for alike in self._alike.get(index, ()):
+                    self._give_alike(index, alike)
             elif fatal:
                 self._failures.update(dict.fromkeys([index, *self._alike.get(index, ())], result))
                 worst = worst or _fatal(result)

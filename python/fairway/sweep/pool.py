@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairway import _core
 from fairway.backends.sim import Simulator
@@ -18,15 +18,16 @@ class Pool:
 
     def __init__(self, storage: Rows, count: int) -> None:
         self._storage = storage
-        self._count = count
-        self._points: Mapping[int, Point] = {}
+        self._points: dict[int, Point] = {}
         self._indices: list[int] = []
         self._runs = _core.Pool([], count)
 
-    def start(self, points: Mapping[int, Point]) -> None:
-        """Begin with all runs, in their order."""
-        self._points, self._indices = points, list(points)
-        self._runs = _core.Pool([point.asked for point in points.values()], self._count)
+    def start(self, parts: Iterable[Mapping[int, Point]]) -> None:
+        """Begin with all runs, in their order: the first ones while others are looked for."""
+        for part in parts:
+            self._points.update(part)
+            self._indices += part
+            self._runs.add([point.asked for point in part.values()])
         # What the tables and the report of a sweep need is loaded while the threads simulate.
         import jinja2  # noqa: F401
         import polars  # noqa: F401

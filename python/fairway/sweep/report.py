@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairway.ground import text
 from fairway.plot import columns
+from fairway.plot.citation import Source, citation
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.results.report import COMPARING, experiment_section, figure
 from fairway.sweep import repetitions
@@ -32,7 +33,14 @@ def sweep_report(sweep: SweepData) -> str:
         sections.append(Section("Metrics", said, warnings=caveats, figures=figures, grid=380))
     if sweep.outcomes:
         sections.append(experiment_section(sweep.outcomes[0].point.experiment, "First experiment"))
-    return render(sweep.title, f"{text.count(len(sweep), 'run')}.", sections)
+    lead = f"{text.count(len(sweep), 'run')}."
+    cited = citation([source_of(sweep, sweep.title)]) if sweep.outcomes else None
+    return render(sweep.title, lead, sections, citation=cited)
+
+
+def source_of(sweep: SweepData, name: str) -> Source:
+    """A sweep as the source of a citation."""
+    return Source(name, sweep.version, sweep.content_hash, sweep.seeds)
 
 
 def _figures(sweep: SweepData) -> list[Figure]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +57,8 @@ def _costs(summaries: _core.Summaries) -> dict[str, list[float | None]]:
     from fairway.metrics.reading import of_compared
 
     columns, counts = summaries.rows("flows")
-    names = [name for name in _COUNTERS if name in columns]
-    values = (_series(name, columns[name]).to_list() for name in names)
-    rows = (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
-    found = [of_compared(list(itertools.islice(rows, n)), COSTS) for n in counts.tolist()]
-    return dict(zip(COSTS, map(list, zip(*found, strict=True)), strict=True))
+    values = {name: _series(name, columns[name]).to_list() for name in _COUNTERS if name in columns}
+    return of_compared(values, counts.tolist(), COSTS)
 
 
 def part_table(

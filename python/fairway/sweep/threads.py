@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
@@ -47,9 +48,9 @@ class Threads:
         #: Runs that are being computed: what follows them, the threads they are in, the points.
         self._running: dict[int, tuple[Progress, int, Point]] = {}
 
-    def start(self, points: Mapping[int, Point]) -> None:
+    def start(self, parts: Iterable[Mapping[int, Point]]) -> None:
         """Begin with all runs, in their order."""
-        for index, point in points.items():
+        for index, point in itertools.chain.from_iterable(part.items() for part in parts):
             future = self._pool.submit(self._one, index, point)
             future.add_done_callback(partial(self._note, index))
             self._futures.append(future)

@@ -157,7 +157,7 @@ def _later(rng: Random, documents: dict[str, Document], capture: bool) -> Iterat
 #: A search that ends soon.
 _SHORT = ("--trials", "2", "--batch", "1", "--repetitions", "1", "--fresh", "2")
 #: Commands that answer from what Fairway knows.
-_ASKED = ("algorithms", "presets")
+_ASKED = ("algorithms", "presets", "exercise")
 _GROUPS = ("model", "study")
 _OBJECTIVES = ("goodput_bps", "jain_index", "-link.bottleneck.p99_sojourn_s", "utilisation")
 
@@ -189,6 +189,8 @@ def questions() -> tuple[tuple[str, ...], ...]:
         for line in re.sub(r"\\\n\s*", "", command.help or "").split("\n"):
             words = shlex.split(line, comments=True) if line.strip().startswith("fairway ") else []
             # An algorithm's page has a chart that is as wide as the terminal.
-            if words and not {"--json", "--figure", "--plot", "new", "cubic"} & set(words):
+            if words and not {"--json", "--figure", "--plot", "new", "cubic", "answer.toml"} & set(
+                words
+            ):
                 found.append(tuple(words[1:]))
     return tuple(dict.fromkeys(found))

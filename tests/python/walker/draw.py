@@ -74,11 +74,12 @@ def plan_errors(document: Document) -> list[str]:
 
     try:
         found = _core.plan(document, "a.toml")
-        for point in found["points"]:
-            _core.check_captures(point["experiment"])
+        experiments = found["points"][2]
+        for experiment in experiments:
+            _core.check_captures(experiment)
     except (_core.ExperimentError, FairwayError) as error:
         return [line.removeprefix("a.toml: ") for line in str(error).splitlines()]
-    if len(found["points"]) > MOST_POINTS:
+    if len(experiments) > MOST_POINTS:
         return ["sweep.repetitions: too many points for a walk"]
     return []
 

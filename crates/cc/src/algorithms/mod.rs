@@ -2,6 +2,7 @@
 //! first list is for tools, which do not see modules declared by a macro; the compiler reports
 //! names missing in the second.
 
+mod aimd;
 mod balia;
 mod bbr;
 mod bbr3;
@@ -57,6 +58,7 @@ algorithms![
     tahoe,
     reno,
     newreno,
+    aimd,
     scalable,
     highspeed,
     htcp,

@@ -195,6 +195,22 @@
     });
   });
 
+  // For a page whose charts come and go: a place that is on the page shows a definition, and one
+  // that is about to leave it lets its chart go.
+  window.fairwayCharts = {
+    show: function (place, spec) {
+      const chart = { place: place, spec: spec, drawn: null, view: null };
+      charts.push(chart);
+      draw(chart);
+      return chart.drawn;
+    },
+    letGo: function (place) {
+      const at = charts.findIndex(function (chart) { return chart.place === place; });
+      if (at >= 0 && charts[at].view) { charts[at].view.finalize(); }
+      if (at >= 0) { charts.splice(at, 1); }
+    }
+  };
+
   window.fairwayTheme.onChange(function () {
     charts.forEach(function (chart) { if (chart.drawn) { draw(chart); } });
   });

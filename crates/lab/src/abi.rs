@@ -1,0 +1,108 @@
+//! What the module exports and imports.
+//!
+//! The only `unsafe` here is that of the attribute which exports a function under its own name: two of
+//! one name in a program would be one too many. No pointer is followed: the page reads and writes the
+//! module's memory itself, at the places that these functions tell.
+
+#![allow(unsafe_code)]
+
+use std::panic;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use crate::answers::{self, Reply};
+use crate::columns::Columns;
+
+static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static REPLY: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static COLUMNS: Mutex<Vec<Columns>> = Mutex::new(Vec::new());
+
+static HOOK: Once = Once::new();
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes place for an input of so many bytes, and tells where it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn input(length: usize) -> *mut u8 {
+    let mut input = lock(&INPUT);
+    *input = vec![0; length];
+    input.as_mut_ptr()
+}
+
+/// Where the last reply is. It is empty if a call ended in a trap that no panic was the reason of: the
+/// memory was not enough.
+#[unsafe(no_mangle)]
+pub extern "C" fn reply() -> *const u8 {
+    lock(&REPLY).as_ptr()
+}
+
+/// Length of the last reply in bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn reply_length() -> usize {
+    lock(&REPLY).len()
+}
+
+/// The points of the experiment file that is the input.
+#[unsafe(no_mangle)]
+pub extern "C" fn plan() {
+    call(|input| answers::plan(&input));
+}
+
+/// Runs the experiment whose document is the input; its columns stay until [`release`].
+#[unsafe(no_mangle)]
+pub extern "C" fn run() {
+    call(|input| {
+        let (reply, columns) = answers::run(&input, tell)?;
+        *lock(&COLUMNS) = columns;
+        Ok(reply)
+    });
+}
+
+/// Frees the columns of the last run.
+#[unsafe(no_mangle)]
+pub extern "C" fn release() {
+    lock(&COLUMNS).clear();
+}
+
+/// JSON Schema of experiment files.
+#[unsafe(no_mangle)]
+pub extern "C" fn schema() {
+    call(|_| Ok(fairway_spec::schema().to_string()));
+}
+
+/// Version, algorithms and presets.
+#[unsafe(no_mangle)]
+pub extern "C" fn describe() {
+    call(|_| Ok(answers::describe()));
+}
+
+fn call(answer: impl FnOnce(String) -> Reply) {
+    HOOK.call_once(|| {
+        panic::set_hook(Box::new(|panic| {
+            *lock(&REPLY) = answers::fault(&panic.to_string()).into_bytes();
+        }));
+    });
+    lock(&REPLY).clear();
+    release();
+    let input = std::mem::take(&mut *lock(&INPUT));
+    let reply = match String::from_utf8(input) {
+        Ok(text) => answer(text).unwrap_or_else(answers::refusal),
+        Err(_) => answers::refusal("the input is not UTF-8".to_owned()),
+    };
+    *lock(&REPLY) = reply.into_bytes();
+}
+
+#[cfg(target_family = "wasm")]
+fn tell(fraction: f64) {
+    #[link(wasm_import_module = "page")]
+    unsafe extern "C" {
+        /// Takes the share of simulated time that has passed.
+        safe fn progress(fraction: f64);
+    }
+    progress(fraction);
+}
+
+/// Elsewhere nobody listens.
+#[cfg(not(target_family = "wasm"))]
+fn tell(_fraction: f64) {}

@@ -1,0 +1,105 @@
+"""The command `fairway exercise`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from typer import Argument, Option
+
+from fairway.cli import terminal
+
+if TYPE_CHECKING:
+    from fairway.exercises import Exercise, Verdict
+
+
+def exercise(
+    key: str | None = Argument(None, help="Show this exercise.", show_default=False),
+    answer: Path | None = Argument(
+        None, metavar="[ANSWER]", help="Experiment file to check.", show_default=False
+    ),
+    out: Path | None = Option(
+        None, "--out", "-o", metavar="FILE", help="Write the first experiment to this file."
+    ),
+    hints: int = Option(0, "--hints", min=0, help="Show so many hints."),
+    as_json: terminal.Json = False,
+) -> None:
+    """List the exercises, pose one, or check an answer to it.
+
+    \b
+    Examples:
+      fairway exercise
+      fairway exercise bufferbloat --out answer.toml
+      fairway exercise bufferbloat --hints 1
+      fairway exercise bufferbloat answer.toml
+
+    An answer is the first experiment, changed. Each claim is shown as held or not; the exit
+    code is 1 if one is not.
+    """
+    from fairway.exercises import check, exercises, find
+
+    if key is None:
+        known = exercises()
+        if as_json:
+            terminal.print_json([one.to_json() for one in known])
+        else:
+            rows = [[one.key, one.title, str(one.minutes)] for one in known]
+            terminal.show_rows("Exercises", ["key", "title", "minutes"], rows, labels=2)
+        return
+    asked = find(key)
+    if answer is not None:
+        _show_verdicts(check(asked, answer), as_json=as_json)
+        return
+    if out is not None:
+        _write(asked.start, out)
+    if as_json:
+        terminal.print_json(asked.to_json())
+    else:
+        _pose(asked, hints)
+
+
+def _write(text: str, out: Path) -> None:
+    """Write an experiment, over no file that may be an answer."""
+    from fairway.errors import writing
+
+    with writing(out), out.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _pose(exercise: Exercise, hints: int) -> None:
+    typer.echo(typer.style(f"{exercise.title} ({exercise.minutes} minutes)", bold=True))
+    for paragraph in exercise.question.split("\n\n"):
+        typer.echo()
+        terminal.say(" ".join(paragraph.split()))
+    for number, hint in enumerate(exercise.hints[:hints], 1):
+        typer.echo()
+        terminal.say(" ".join(hint.split()), f"Hint {number}: ")
+    typer.echo("\nAn answer is right if")
+    for claim in exercise.claims:
+        terminal.say(claim["text"], "  - ")
+    terminal.say(f"and these keys are as they were: {', '.join(exercise.keep)}.")
+
+
+def _show_verdicts(verdicts: list[Verdict], *, as_json: bool) -> None:
+    """Show each claim with both numbers, and the keys that changed and must not."""
+    right = all(verdict.held for verdict in verdicts)
+    if as_json:
+        terminal.print_json({"right": right, "claims": [vars(verdict) for verdict in verdicts]})
+    else:
+        claims = [verdict for verdict in verdicts if verdict.test]
+        rows = [
+            ["yes" if one.held else "NO", one.text, _number(one.left), one.test, _number(one.right)]
+            for one in claims
+        ]
+        terminal.show_rows("Claims", ["held", "claim", "left", "test", "right"], rows, labels=2)
+        for verdict in verdicts:
+            if not verdict.test and not verdict.held:
+                terminal.say(f"Changed, and must not be: {verdict.text.partition(' ')[0]}.")
+        terminal.say("Right." if right else "Not yet.")
+    if not right:
+        raise typer.Exit(1)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"

@@ -1,0 +1,1 @@
+"""The laboratory as a page: its files, their build, and a server of them."""

@@ -1,0 +1,88 @@
+"""What the laboratory's page draws with: the charts, tables and looks of reports."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from fairway.plot import figures, page
+from fairway.plot.quantities import IN_ORDER, QUANTITIES
+from fairway.results import report
+from fairway.sweep import start
+
+#: Quantities that the page shows, in the order of its charts.
+SHOWN = ("cwnd", "srtt", "goodput", "backlog")
+
+#: A run whose charts have every part that a chart can have: a shaded measuring window, a legend,
+#: and flows and links of one sample, which are points.
+_WHOLE = """\
+duration = "1 s"
+
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "5 Mbit/s", delay = "10 ms", queue = { limit = "20 packets" } }
+
+[[flow]]
+cc = "reno"
+count = 2
+
+[measure]
+window = ["0.5 s", "1 s"]
+sample = "1 s"
+"""
+
+#: Height of a small chart in pixels: of a sweep's, beside each other.
+_SMALL = 150
+
+
+def definitions() -> dict[str, Any]:
+    """`charts.json`: how a report draws each quantity, without the numbers of a run.
+
+    The page leaves out the parts of a chart that a run has no use for, and fills in its numbers.
+    """
+    run = start.run(_WHOLE)
+    drawn = {}
+    for name in SHOWN:
+        quantity = QUANTITIES[name]
+        whole = run.figures.draw(name, width=page.FILL).to_dict()
+        small = run.figures.draw(name, width=page.FILL, height=_SMALL, titles=False).to_dict()
+        drawn[name] = {
+            "table": quantity.table,
+            "key": quantity.key,
+            "column": quantity.column,
+            "keep": quantity.keep,
+            "scale": quantity.scale,
+            "from_zero": quantity.from_zero,
+            "title": quantity.alt.partition(",")[0],
+            "axis": quantity.title,
+            "note": IN_ORDER if name == "goodput" else "",
+            "whole": _emptied(whole),
+            "small": _emptied(small),
+        }
+    return {
+        "quantities": drawn,
+        "points": figures.MAX_POINTS,
+        "legend": {"names": figures.MAX_LEGEND, "width": figures.LEGEND_WIDTH},
+        "meanings": report.MEANINGS,
+        "comparing": list(report.COMPARING),
+    }
+
+
+def _emptied(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart without the data of the run that it was drawn from."""
+    spec = copy.deepcopy(spec)
+    del spec["datasets"]
+    for part, data in zip(spec["layer"], ("window", "lines", "alone"), strict=True):
+        part["data"]["name"] = data
+    return spec
+
+
+def write(directory: Path) -> None:
+    """Write what the page draws with: `charts.json`, and the reports' scripts and style sheet."""
+    directory.mkdir(parents=True, exist_ok=True)
+    written = json.dumps(definitions(), separators=(",", ":"), ensure_ascii=False)
+    (directory / "charts.json").write_text(written, encoding="utf-8")
+    for name in ("charts.js", "theme.js", "report.css"):
+        (directory / name).write_text(page.filled(name), encoding="utf-8")
