@@ -279,9 +279,8 @@ $(TOOLS): requirements/dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
-$(CHARTS): $(TOOLS)
-	@$(BIN)/python -c 'import sys, vl_convert; sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))' > $@.new
-	@mv $@.new $@
+$(CHARTS): $(TOOLS) tools/chart_library.py
+	@$(BIN)/python tools/chart_library.py
 
 # Compiles with a profile of Cargo.toml. Bytecode is compiled too: some environments have Python write none.
 # The stamp is as old as the beginning, so that what changed meanwhile is built next time; the packages

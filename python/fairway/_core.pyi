@@ -599,10 +599,7 @@ def plan(
     algorithms: _Algorithms | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Set values in an experiment file, or the content of one, validate it, and list its points.
-
-    These are given as axes, repetitions and experiments of all.
-    """
+    """Set values in an experiment, validate it, and give axes, repetitions, experiments of all."""
 
 def run(
     experiment: _Document,
