@@ -116,7 +116,7 @@ def test_a_notebook_has_the_summary(ours):
         ("Polars", ["run", "two.toml", "--set", "sweep.seed=[1, 2]"]),
         ("Polars", ["agree", "two.toml"]),
         ("Polars", ["reproduce", "gelle2008", "--quick"]),
-        ("vl-convert", ["gallery", "--out", "gallery"]),
+        ("Polars", ["gallery", "--out", "gallery"]),
         ("Polars", ["replay", "two.pcap", "--cc", "reno"]),
         ("Polars", ["analyze", "two.pcap", "--out", "captured"]),
         ("Polars", ["fidelity"]),
