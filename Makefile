@@ -20,16 +20,20 @@ BUILT := $(VENV)/.fairway-built
 FULL := $(VENV)/.fairway-full
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
+# What draws charts in reports.
+CHARTS := python/fairway/plot/library/vega-embed.js
+
 # The simulator of the page, and what it is compiled for.
 LAB := python/fairway/lab/page/built/lab.wasm
 WASM := wasm32-unknown-unknown
 LAB_FLAGS ?=
 
-.PHONY: help build demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
 	@echo "make build    set up, build and install fairway into $(VENV)"
+	@echo "make wheel    a wheel of this version in dist/, which installs without Rust; make sdist its sources"
 	@echo "make linux    build the Linux kernel for --backend linux, if it is not there (minutes)"
 	@echo "make lab      the laboratory as a page, in site/lab/ and for \`fairway lab\`"
 	@echo "make test     every test, Rust and Python"
@@ -48,6 +52,25 @@ help:
 	@echo "make clean    remove everything that these commands made, except runs/"
 
 build: $(BUILT)
+
+# Zig, a linker among other things, links against an older glibc than this machine's: the wheel is for
+# every Linux since 2014. Without one, a wheel built on Debian 12 asks for 2.34. The agent needs none.
+GLIBC ?= 2_17
+HOST := $(shell rustc --print host-tuple)
+ZIG := $(VENV)/.zig-installed
+wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --locked --quiet --package fairway-guest --target $(HOST)
+	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(HOST)/release/fairway-guest" $(AGENT)
+	@rm -f dist/*.whl
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
+
+$(ZIG): $(TOOLS) requirements/wheel.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/wheel.lock
+	@touch $@
+
+sdist: $(TOOLS) $(CHARTS) $(LAB)
+	@rm -f dist/*.tar.gz
+	$(BIN)/maturin sdist --out dist
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first
@@ -244,7 +267,8 @@ clean:
 	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
-	rm -rf python/fairway/bin python/fairway/lab/page/built
+	rm -rf python/fairway/bin python/fairway/lab/page/built dist
+	rm -f $(CHARTS)
 
 # The pinned packages. Neither needs this project built.
 $(TOOLS): requirements/dev.lock
@@ -254,6 +278,9 @@ $(TOOLS): requirements/dev.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
+
+$(CHARTS): $(TOOLS) tools/chart_library.py
+	@$(BIN)/python tools/chart_library.py
 
 # Compiles with a profile of Cargo.toml. Bytecode is compiled too: some environments have Python write none.
 # The stamp is as old as the beginning, so that what changed meanwhile is built next time; the packages
@@ -270,11 +297,11 @@ endef
 
 # Python sources are used in place, so only Rust sources and the package's metadata count.
 SOURCES := $(TOOLS) $(RUST_SOURCES) pyproject.toml
-$(BUILT): $(SOURCES)
+$(BUILT): $(SOURCES) $(CHARTS)
 	@echo "Building fairway (about two minutes on two idle cores the first time)"
 	$(call compile,quick)
 
-$(FULL): $(SOURCES)
+$(FULL): $(SOURCES) $(CHARTS)
 	@echo "Building fairway as for wheels (about three minutes on two idle cores the first time)"
 	$(call compile,release)
 	@touch -r $(BUILT) $@

@@ -74,7 +74,10 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         import importlib
 
-        return getattr(importlib.import_module(_HOME[name]), name)
+        from fairway.ground import extras
+
+        with extras.needed(f"fairway.{name}"):
+            return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'fairway' has no attribute {name!r}")
 
 

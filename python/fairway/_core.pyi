@@ -61,12 +61,14 @@ __all__ = [
     "presets",
     "quantity",
     "ratio",
+    "read_parquet",
     "result_schema",
     "run",
     "run_script",
     "schema",
     "specimen",
     "version",
+    "write_parquet",
     "xfer_layout",
 ]
 
@@ -161,6 +163,7 @@ class Experiment:
 
 #: An experiment without a sweep: a handle, its document, or JSON.
 _Document: TypeAlias = Experiment | Planned | Mapping[str, Any] | str
+_Column: TypeAlias = tuple[str, NDArray[Any], NDArray[Any] | None, list[str] | None]
 
 @final
 class Planned:
@@ -596,10 +599,7 @@ def plan(
     algorithms: _Algorithms | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Set values in an experiment file, or the content of one, validate it, and list its points.
-
-    These are given as axes, repetitions and experiments of all.
-    """
+    """Set values in an experiment, validate it, and give axes, repetitions, experiments of all."""
 
 def run(
     experiment: _Document,
@@ -739,6 +739,12 @@ def xfer_layout(experiment: _Document, algorithms: _Algorithms | None = None) ->
 
     `options` of its job, but for where the collector is, and `interval_s` between samples.
     """
+
+def write_parquet(columns: Sequence[_Column]) -> bytes:
+    """A Parquet file of columns: name, values, which rows have one, and words that values name."""
+
+def read_parquet(file: bytes) -> list[_Column]:
+    """The columns of such a file; raises ValueError if it is damaged, or no such file."""
 
 def result_schema() -> str:
     """Columns of every table of results by its name, and units by the end of a name, as JSON."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairway.algorithm import permitting
 from fairway.errors import InputError
-from fairway.ground import store
+from fairway.ground import extras, store
 from fairway.results.run import Run
 from fairway.sweep.result import Sweep, load_sweep
 
@@ -21,6 +21,7 @@ def load(directory: str | Path) -> Run | Sweep:
     """Read the results in a directory back."""
     path = Path(directory)
     if (path / store.POINTS).is_dir():
+        extras.require("a sweep", *extras.OF_SWEEPS)
         return load_sweep(path)
     from fairway.capture.analysis.run import load as load_run
 

@@ -19,7 +19,7 @@ import pytest
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.results.run import Run
-from fairway.results.tables import queue_frame, series_frame
+from fairway.results.tables import queues_of, series_of
 from waiting import PATIENCE_S
 
 #: Commands that run in this process print as to a terminal of so many columns, and not to a pipe.
@@ -193,8 +193,8 @@ def run_of(experiment: dict[str, Any], goodputs: list[float]) -> Run:
     return Run(
         experiment=experiment,
         summary=summary,
-        series=series_frame(series, ids),
-        queues=queue_frame(queues, ["bottleneck"]),
+        series=series_of(series, ids),
+        queues=queues_of(queues, ["bottleneck"]),
         version=_core.version(),
     )
 

@@ -14,13 +14,13 @@ import fairway
 import made_capture
 from conftest import SMALL, command
 from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA, PACKET_SCHEMA
-from fairway.results.tables import SERIES_SCHEMA
+from fairway.ground import result_schema
 from waiting import PATIENCE_S, until
 
 SCHEMAS = {
     "packets.parquet": PACKET_SCHEMA,
     "capture.parquet": CAPTURE_SERIES_SCHEMA,
-    "series.parquet": SERIES_SCHEMA,
+    "series.parquet": result_schema.frame("series"),
 }
 
 

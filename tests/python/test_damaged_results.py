@@ -78,7 +78,7 @@ def damage_file(path, draw):
             frame = frame.rename({column: "other"})
         else:
             frame = frame.head(draw.choice([0, 1]))
-        frame.write_parquet(path)
+        frame.write_parquet(path, compression="gzip")
         return f"{kind} {column}"
     data = bytearray(path.read_bytes())
     at = draw.randrange(max(len(data), 1))
@@ -128,7 +128,9 @@ def test_no_damage_is_a_traceback(results, tmp_path, kind, times):
 
 def test_a_column_of_an_earlier_version_is_refused_by_its_new_name(tmp_path):
     path = tmp_path / "series.parquet"
-    pl.DataFrame({"t_s": [0.0], "flight_size_segments": [1.0]}).write_parquet(path)
+    pl.DataFrame({"t_s": [0.0], "flight_size_segments": [1.0]}).write_parquet(
+        path, compression="gzip"
+    )
     renamed = r"flight_size_segments was renamed pipe_segments \(RFC 6675\); run the experiment"
     with pytest.raises(InputError, match=renamed):
         read_series(path)

@@ -16,10 +16,9 @@ from fairway.plot.figures import (
     drawn,
     heat_map,
     metric_over_axis,
-    over_time,
-    thin,
 )
 from fairway.plot.formats import check_formats
+from fairway.plot.over_time import over_time, thin
 from fairway.plot.quantities import QUANTITIES
 from fairway.results.figures import is_measured
 from fairway.results.report import metric_table, run_report
@@ -30,12 +29,12 @@ def test_thinning_keeps_peaks_of_a_state_and_the_mean_of_a_rate():
     frame = pl.DataFrame({"t_s": [i / 10 for i in range(1000)], "flow": ["a"] * 1000,
                           "v": [float(i % 2) for i in range(1000)]})  # fmt: skip
     frame[537, "v"] = 100.0
-    states = thin(frame, "flow", "v", 100, "extremes")
+    states = thin(frame, "flow", "v", 100, "extremes").frame()
     assert states.height <= 100
     assert states["v"].max() == 100
     assert states.filter(pl.col("v") == 100)["t_s"].to_list() == [53.7]
     assert states["t_s"].is_sorted()
-    rates = thin(frame, "flow", "v", 100, "mean")
+    rates = thin(frame, "flow", "v", 100, "mean").frame()
     assert rates.height == 100
     # 500 ones, of which number 537 became 100: (499 + 100) / 1000.
     assert rates["v"].mean() == pytest.approx(0.599)
@@ -43,13 +42,13 @@ def test_thinning_keeps_peaks_of_a_state_and_the_mean_of_a_rate():
 
 def test_short_series_stay_whole():
     frame = pl.DataFrame({"t_s": [0.0, 1.0], "flow": ["a", "a"], "v": [1.0, None]})
-    assert thin(frame, "flow", "v", 100, "extremes").rows() == [(0.0, "a", 1.0)]
+    assert thin(frame, "flow", "v", 100, "extremes").frame().rows() == [(0.0, "a", 1.0)]
 
 
 def test_thinning_handles_each_flow_alone():
     frame = pl.DataFrame({"t_s": [float(i // 2) for i in range(400)], "flow": ["a", "b"] * 200,
                           "v": [1.0, 5.0] * 200})  # fmt: skip
-    found = thin(frame, "flow", "v", 20, "mean")
+    found = thin(frame, "flow", "v", 20, "mean").frame()
     assert found.group_by("flow").agg(pl.col("v").unique()).sort("flow").rows() == [
         ("a", [1.0]), ("b", [5.0]),
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from fairway.compare.gallery.run import Portrait
 from fairway.errors import InputError
 from fairway.experiment import scenarios
 from fairway.experiment.plan import plan
+from fairway.ground.columns import Columns
 
 ROOT = Path(__file__).parents[2]
 MAGIC = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}
@@ -151,6 +152,9 @@ def steps():
     class Run:
         experiment = scenarios.scenario("shared").of(entry_of())
         summary = {"flows": [{"id": "imaginary"}, {"id": "other"}]}  # noqa: RUF012
+
+        def sampled(self, _):
+            return Columns.of(series)
 
     Run.series, Run.queues = series, queues
     return Portrait(entry_of(), scenarios.scenario("shared"), Run())

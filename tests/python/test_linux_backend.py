@@ -17,8 +17,7 @@ from fairway import _core, backends
 from fairway.backends.linux import backend, cache
 from fairway.backends.linux.backend import Linux
 from fairway.errors import InputError, RunFailed
-from fairway.ground import store
-from fairway.results.tables import SERIES_SCHEMA, TCP_INFO_SCHEMA
+from fairway.ground import result_schema, store
 from fairway.sweep.result import Sweep
 from fake_kernels import assert_nothing_left, fake_kernel, write_records
 
@@ -76,7 +75,7 @@ def test_records_become_a_run(recorded, temporary):
     assert (flow["mean_cwnd_segments"], flow["mean_srtt_s"]) == (12.0, 0.02)
     assert [link["id"] for link in run.summary["links"]] == ["bottleneck", "bottleneck/reverse"]
     assert run.summary["links"][0]["drops"] == 4
-    assert run.series.schema == pl.Schema(SERIES_SCHEMA)
+    assert run.series.schema == pl.Schema(result_schema.frame("series"))
     assert run.series["cwnd_segments"].to_list() == [11, 11, 12, 12, 13, 13, 14, 14]
     assert run.series["ssthresh_segments"].null_count() == 8
     assert_nothing_left(temporary)
@@ -84,7 +83,7 @@ def test_records_become_a_run(recorded, temporary):
 
 def test_tcp_info_has_every_field_and_nulls_for_later_ones(recorded):
     run = fairway.run(EXPERIMENT, backend="linux")
-    assert run.tcp_info.schema == pl.Schema(TCP_INFO_SCHEMA)
+    assert run.tcp_info.schema == pl.Schema(result_schema.frame("tcp_info"))
     assert run.tcp_info["flow"].to_list() == ["cubic#0", "reno#1"] * 4
     assert run.tcp_info["snd_cwnd_segments"].to_list() == [11, 11, 12, 12, 13, 13, 14, 14]
     assert run.tcp_info["rtt_s"].unique().to_list() == [0.02]

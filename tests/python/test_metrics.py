@@ -13,6 +13,7 @@ from conftest import SMALL
 from fairway import metrics
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
+from fairway.ground.columns import Columns
 from fairway.metrics import measure
 from fairway.metrics.catalogue import FUNCTIONS, OF_FLOWS, OF_LINKS
 from fairway.metrics.reading import check_names
@@ -208,7 +209,7 @@ def run_of(rows, series=()):
     names = ("flow", "t_s", "goodput_bps", "srtt_s")
     return SimpleNamespace(
         summary={"flows": rows, "metrics": {}},
-        series=pl.DataFrame(list(series), schema=names, orient="row"),
+        sampled=lambda _: Columns.of(pl.DataFrame(list(series), schema=names, orient="row")),
         experiment={**parse_toml(SMALL, "small"), "duration": "10 s", "measure": {}},
     )
 

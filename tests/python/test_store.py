@@ -10,9 +10,8 @@ import fairway
 from conftest import SMALL, run_of
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
-from fairway.ground import store
+from fairway.ground import result_schema, store
 from fairway.results.run import load
-from fairway.results.tables import SERIES_SCHEMA
 
 
 def scripted_run(goodputs=(3.0, 1.0)):
@@ -27,7 +26,7 @@ def test_a_run_survives_saving_and_loading(tmp_path):
     assert back.experiment == run.experiment
     for table in ("flows", "links", "series", "queues"):
         assert getattr(back, table).equals(getattr(run, table)), table
-    assert back.series.columns == list(SERIES_SCHEMA)
+    assert back.series.columns == list(result_schema.frame("series"))
     # Infinite ssthresh and the missing RTT sample are nulls, not NaN.
     assert back.series["ssthresh_segments"].null_count() == 4
     assert back.series["srtt_s"].null_count() == 1

@@ -11,8 +11,8 @@ import fairway
 from conftest import command
 from fairway.backends.transfer.path import experiment_of
 from fairway.errors import InputError
+from fairway.ground import result_schema
 from fairway.results import transfer_sections as sections
-from fairway.results.tables import QUEUE_SCHEMA, SERIES_SCHEMA, TCP_INFO_SCHEMA
 from transfer_ends import Waiting
 
 STREAMS = 3
@@ -38,9 +38,11 @@ def test_a_record_is_a_run_with_a_flow_for_each_stream(records):
     run = fairway.load(records["sender"])
     assert (run.backend, len(run.summary["flows"])) == ("xfer", STREAMS)
     assert [flow["cc"] for flow in run.summary["flows"]] == ["reno"] * STREAMS
-    assert run.series.schema == pl.Schema(SERIES_SCHEMA)
-    assert run.queues.schema == pl.Schema(QUEUE_SCHEMA)
-    assert run.tcp_info is not None and run.tcp_info.schema == pl.Schema(TCP_INFO_SCHEMA)
+    assert run.series.schema == pl.Schema(result_schema.frame("series"))
+    assert run.queues.schema == pl.Schema(result_schema.frame("queues"))
+    assert run.tcp_info is not None and run.tcp_info.schema == pl.Schema(
+        result_schema.frame("tcp_info")
+    )
     said = run.summary["transfer"]
     assert said["payload_bytes"] == sum(of["payload_bytes"] for of in said["flows"]) >= BYTES
     rates = [flow["goodput_bps"] for flow in run.summary["flows"]]
@@ -62,7 +64,7 @@ def test_both_ends_count_the_same_payload(records):
 
 def test_goodput_over_time_adds_up_to_the_payload(records):
     run = fairway.load(records["sender"])
-    total = sections.total_goodput(run)
+    total = sections.total_goodput(run).frame()
     steps = total["t_s"].diff().fill_null(total["t_s"][0])
     bits = (total["goodput_bps"] * steps).sum()
     assert bits == pytest.approx(run.summary["transfer"]["payload_bytes"] * 8, rel=1e-6)

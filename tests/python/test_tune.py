@@ -397,7 +397,7 @@ def test_a_sweep_that_draws_is_a_case_for_each_point(small):
 
 def test_without_optuna_it_says_how_to_get_it(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(InputError, match=r"pip install 'fairway\[tune\]'"):
+    with pytest.raises(InputError, match=r"needs Optuna: pip install 'fairway\[full\]'"):
         tune(small, ["jain_index"], algorithm="cubic", trials=1)
 
 

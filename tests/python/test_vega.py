@@ -11,7 +11,8 @@ from conftest import SMALL, run_of
 from fairway.experiment.plan import parse_toml
 from fairway.plot import vega
 from fairway.plot.dots import dots
-from fairway.plot.figures import heat_map, inline, metric_over_axis, over_time, response, zoom
+from fairway.plot.figures import heat_map, inline, metric_over_axis, response
+from fairway.plot.over_time import over_time, zoom
 from fairway.plot.quantities import QUANTITIES
 
 ROWS = pl.DataFrame(

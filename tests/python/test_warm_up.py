@@ -9,6 +9,7 @@ import fairway
 from conftest import SMALL
 from fairway.errors import InputError
 from fairway.experiment import plan as experiment
+from fairway.ground.columns import Columns
 from fairway.stats import mser5
 from fairway.sweep import warm_up
 
@@ -18,10 +19,11 @@ AUTO = {"measure.window": "auto", "measure.sample": "100 ms", "duration": "20 s"
 def outcome(goodputs, finished=None):
     """A run with the goodput of one flow, sampled every second."""
     series = pl.DataFrame({"flow": ["a"] * len(goodputs), "goodput_bps": goodputs})
+    columns = Columns.of(series)
     changes = {"duration": "90 s", "measure.sample": "1 s"}
     return SimpleNamespace(
         point=experiment.plan(SMALL, overrides=changes).points[0],
-        run=SimpleNamespace(series=series),
+        run=SimpleNamespace(sampled=lambda _: columns),
         summary={"flows": [{"id": "a", "fct_s": finished}]},
     )
 

@@ -7,6 +7,7 @@ mod experiment;
 mod linux;
 mod model;
 mod pair;
+mod parquet;
 mod quantity;
 mod script;
 mod sweep;
@@ -280,6 +281,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantity::ratio, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet::write_parquet, module)?)?;
+    module.add_function(wrap_pyfunction!(parquet::read_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::indented, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::outline, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::entries, module)?)?;

@@ -61,11 +61,11 @@ class Simulator:
         return Run(
             experiment=experiment,
             summary=completed(json.loads(data.summary), wall_s, own),
-            series=lambda: tables().series_frame(data.series, data.flow_ids),
-            queues=lambda: tables().queue_frame(data.queues, data.link_ids),
+            series=lambda: tables().series_of(data.series, data.flow_ids),
+            queues=lambda: tables().queues_of(data.queues, data.link_ids),
             losses=None
             if data.losses is None
-            else lambda: tables().loss_frame(
+            else lambda: tables().losses_of(
                 data.losses or {}, data.loss_flow_ids, data.loss_link_ids
             ),
             version=_core.version(),

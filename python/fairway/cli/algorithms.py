@@ -175,9 +175,10 @@ def sums(entry: Mapping[str, Any]) -> Iterator[str]:
 def chart(portrait: "Portrait", *, height: int = 10, plain: bool = False) -> str:
     """The window in the canonical scenario, drawn with characters."""
     flow = portrait.flows[0]
-    series = portrait.run.series
-    rows = series.filter(series["flow"] == flow).select("t_s", "cwnd_segments").rows()
-    known = [(float(t), float(cwnd)) for t, cwnd in rows if cwnd is not None]
+    series = portrait.run.sampled("series")
+    series = series.keep(series.text("flow").equals(flow) & series.known("cwnd_segments"))
+    names = ("t_s", "cwnd_segments")
+    known = list(zip(*(series.numbers(name).tolist() for name in names), strict=True))
     end = max(t for t, _ in known)
     margin = 7
     means = _means(known, end, min(columns(), WIDTH) - margin)

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Json, print_json, size, wrapped
 from fairway.errors import InputError
+from fairway.ground.extras import COMMAND, LIBRARIES, is_installed
 from fairway.ground.text import milliseconds
 
 if TYPE_CHECKING:
@@ -25,17 +26,9 @@ FASTEST_BPS, LONGEST_S = 10**15, 3600.0
 
 Status = Literal["ok", "optional", "missing"]
 
-_LIBRARIES = {
-    "altair": "altair",
-    "jinja2": "jinja2",
-    "numpy": "numpy",
-    "polars": "polars",
-    "rich": "rich",
-    "scipy": "scipy",
-    "tomli-w": "tomli_w",
-    "typer": "typer",
-    "vl-convert-python": "vl_convert",
-}
+#: Libraries that every installation has, and their modules.
+_LIBRARIES = {"jinja2": "jinja2", "numpy": "numpy", "rich": "rich", "tomli-w": "tomli_w",
+              "typer": "typer"}  # fmt: skip
 
 
 def doctor(
@@ -207,6 +200,7 @@ def _examine() -> list[Check]:
         Check("Python", "ok", version),
         _core(),
         *map(_library, _LIBRARIES),
+        *map(_extra, LIBRARIES),
         _studies(),
         Check("cores", "ok", str(available_cores())),
         _disk(),
@@ -234,6 +228,16 @@ def _library(name: str) -> Check:
         return Check(name, "ok", importlib.metadata.version(name))
     except ImportError as error:
         return Check(name, "missing", str(error), f"python -m pip install {name}")
+
+
+def _extra(module: str) -> Check:
+    import importlib.metadata
+
+    library = LIBRARIES[module]
+    if not is_installed(module):
+        return Check(library.package, "optional", f"not installed: {library.purpose}", COMMAND)
+    version = importlib.metadata.version(library.package)
+    return Check(library.package, "ok", f"{version}: {library.purpose}")
 
 
 def _studies() -> Check:

@@ -17,7 +17,14 @@ import typer
 from typer import Option
 
 from fairway.cli.terminal import commands, note, warn
-from fairway.errors import AlgorithmError, ExperimentError, FairwayError, Interrupted, NotDrawn
+from fairway.errors import (
+    AlgorithmError,
+    ExperimentError,
+    FairwayError,
+    InputError,
+    Interrupted,
+    NotDrawn,
+)
 
 #: Groups of commands, and the modules that have them.
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
@@ -133,6 +140,13 @@ def _code_of(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         note("fairway: stopped")
         return Interrupted.exit_code
+    except ModuleNotFoundError as error:
+        from fairway.ground import extras
+
+        if (sentence := extras.explained(" ".join(["fairway", *arguments[:1]]), error)) is None:
+            return _unexpected(error)
+        note(sentence)
+        return InputError.exit_code
     except BrokenPipeError:
         # The reader of standard output has gone, as `head` does: not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

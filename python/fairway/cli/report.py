@@ -33,7 +33,6 @@ def report(
       fairway report runs/pair-sweep/points/cubic-r0-0123456789 --figures pdf
     """
     from fairway import api
-    from fairway.capture.replay import report as replayed
     from fairway.ground import store
     from fairway.metrics.reading import check_names
     from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_figures, drawing
@@ -57,13 +56,16 @@ def report(
     if isinstance(result, Run):
         result.measured(chosen)  # what it does not have is not an error of the drawing
         page, save = partial(result.report, chosen), result.figures.save
-    elif replay := replayed.load(directory):
-        page = partial(replayed.page, *replay)
-        save = partial(save_charts, replayed.charts(*replay))
     else:
-        shown = result.with_metrics(chosen)
-        _ = shown.table  # the same
-        page, save = shown.report, shown.figures.save
+        from fairway.capture.replay import report as replayed
+
+        if replay := replayed.load(directory):
+            page = partial(replayed.page, *replay)
+            save = partial(save_charts, replayed.charts(*replay))
+        else:
+            shown = result.with_metrics(chosen)
+            _ = shown.table  # the same
+            page, save = shown.report, shown.figures.save
     with drawing("report", SAME_COMMAND):
         with store.listing(directory):
             store.write_file(directory / REPORT, page())

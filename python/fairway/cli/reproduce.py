@@ -49,6 +49,8 @@ def reproduce(
 
     Everything is kept in runs/<key> (or --out); the same command goes on where it was stopped.
     """
+    # It prints hours later, when another version may be installed.
+    import fairway.cli.layout  # noqa: F401
     from fairway import api
 
     if key == "all":

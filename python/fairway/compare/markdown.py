@@ -142,11 +142,11 @@ def _samples(run: Run, quantity: Quantity) -> _Samples:
     from fairway.results.figures import drawn_table
 
     table = drawn_table(run, quantity)
+    table = table.keep(table.known(quantity.column))
+    times, values = table.numbers("t_s").tolist(), table.numbers(quantity.column).tolist()
     found: _Samples = {}
-    lists = (table[name].to_list() for name in ("t_s", quantity.key, quantity.column))
-    for at_s, flow, value in zip(*lists, strict=True):
-        if value is not None:
-            found.setdefault(flow, []).append((at_s, quantity.scale * value))
+    for at_s, flow, value in zip(times, table.text(quantity.key).tolist(), values, strict=True):
+        found.setdefault(str(flow), []).append((at_s, quantity.scale * value))
     return found
 
 

@@ -124,7 +124,8 @@ class Comparison:
 
     def charts(self, quantity: Quantity) -> list[Figure]:
         """A quantity of each run that has it, over the same time and between the same ends."""
-        from fairway.plot.figures import MAX_POINTS, measuring_window, over_time, thin
+        from fairway.plot.figures import measuring_window
+        from fairway.plot.over_time import MAX_POINTS, over_time, thin
         from fairway.results.figures import drawn_table, is_measured
 
         frames = [
@@ -134,11 +135,13 @@ class Comparison:
         ]
         points = _RATE_POINTS if quantity.keep == "mean" else MAX_POINTS
         drawn = [
-            thin(frame, quantity.key, quantity.column, points, quantity.keep)[quantity.column]
+            thin(frame, quantity.key, quantity.column, points, quantity.keep).numbers(
+                quantity.column
+            )
             for _, frame, _ in frames
         ]
-        most = max((float(values.max()) for values in drawn), default=0.0)  # type: ignore[arg-type]
-        least = min((float(values.min()) for values in drawn), default=0.0)  # type: ignore[arg-type]
+        most = max((float(values.max()) for values in drawn), default=0.0)
+        least = min((float(values.min()) for values in drawn), default=0.0)
         low, high = (0.0 if quantity.from_zero else least), most
         margin = _MARGIN * ((high - low) or abs(high) or 1.0)
         return [
@@ -150,7 +153,7 @@ class Comparison:
                     points=points,
                     y_min=0.0 if quantity.from_zero else quantity.scale * (low - margin),
                     y_max=quantity.scale * (high + margin),
-                    end_s=max(float(one["t_s"].max()) for _, one, _ in frames),  # type: ignore[arg-type]
+                    end_s=max(float(one.numbers("t_s").max()) for _, one, _ in frames),
                     window=window,
                     width=FILL,
                     legend_width=_LEGEND_WIDTH,

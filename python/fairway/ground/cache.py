@@ -1,4 +1,4 @@
-"""Where Fairway keeps what it need not make again: kernels, the library of charts."""
+"""Where Fairway keeps what it need not make again: Linux kernels."""
 
 from __future__ import annotations
 

@@ -143,17 +143,25 @@ def _shape(column: Column) -> Any:
     return Maybe(of) if column.optional else of
 
 
-def frame(table: str, *, optional: bool = False) -> dict[str, type[pl.DataType]]:
-    """Column types of a table as a data frame: of those it always has, or of the optional ones."""
+def kinds(table: str, *, optional: bool = False) -> dict[str, str]:
+    """What each column of a table over time holds: of those it always has, or the optional ones.
+
+    "text", "count", "integer", "flag" or "number".
+    """
     found = columns(table).values()
-    return {one.name: data_type(one) for one in found if one.optional == optional}
+    return {one.name: one.kind for one in found if one.optional == optional}
 
 
-def data_type(column: Column) -> type[pl.DataType]:
-    """The type of a column of a data frame."""
+def frame(table: str, *, optional: bool = False) -> dict[str, type[pl.DataType]]:
+    """The same as types of a data frame's columns."""
+    return {name: data_type(kind) for name, kind in kinds(table, optional=optional).items()}
+
+
+def data_type(kind: str) -> type[pl.DataType]:
+    """The type of a data frame's column of that kind."""
     import polars as pl
 
     types: dict[str, type[pl.DataType]] = {
         "text": pl.String, "count": pl.UInt64, "integer": pl.Int64, "flag": pl.Boolean,
     }  # fmt: skip
-    return types.get(column.kind, pl.Float64)
+    return types.get(kind, pl.Float64)

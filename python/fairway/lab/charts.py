@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fairway.plot import figures, page
+from fairway.plot import over_time, page
 from fairway.plot.quantities import IN_ORDER, QUANTITIES
 from fairway.results import report
 from fairway.sweep import start
@@ -63,8 +63,8 @@ def definitions() -> dict[str, Any]:
         }
     return {
         "quantities": drawn,
-        "points": figures.MAX_POINTS,
-        "legend": {"names": figures.MAX_LEGEND, "width": figures.LEGEND_WIDTH},
+        "points": over_time.MAX_POINTS,
+        "legend": {"names": over_time.MAX_LEGEND, "width": over_time.LEGEND_WIDTH},
         "meanings": report.MEANINGS,
         "comparing": list(report.COMPARING),
     }

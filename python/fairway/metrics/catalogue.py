@@ -111,15 +111,14 @@ def _one_way_delay(of: Subject) -> float | None:
 
 def _buffer_delay(of: Subject) -> float | None:
     """Each flow against its own base: their paths may differ."""
-    import polars as pl
-
     means, found = of.values("mean_srtt_s"), []
     if means is None:
         return None
-    series = of.run.series
+    series = of.run.sampled("series")
+    series = series.keep(series.known("srtt_s"))
     for flow, mean_s in zip(of.ids, means, strict=True):
-        base_s: Any = series.filter(pl.col("flow") == flow)["srtt_s"].min()
-        percent = None if base_s is None else rates.buffer_delay_percent(mean_s, base_s)
+        own = series.numbers("srtt_s")[series.text("flow").equals(flow)]
+        percent = rates.buffer_delay_percent(mean_s, float(own.min())) if len(own) else None
         if percent is None:
             return None
         found.append(percent)
@@ -171,16 +170,18 @@ def _mean(values: list[float]) -> float:
 
 def _delta_fair(of: Subject) -> float | None:
     """Over the whole run: convergence is what a measuring window would leave out."""
-    import polars as pl
+    import numpy as np
 
     if len(of.ids) != 2:
         return None
-    bins = of.run.series.select("t_s", "flow", pl.col("goodput_bps").fill_null(0.0))
-    first, second = (bins.filter(pl.col("flow") == flow) for flow in of.ids)
+    series = of.run.sampled("series")
+    goodputs = np.nan_to_num(series.numbers("goodput_bps"))
+    first, second = (series.text("flow").equals(flow) for flow in of.ids)
+    ends = series.numbers("t_s")
     # Bins that both have: a kernel samples a connection while there is one.
-    both = first.join(second, on="t_s", suffix="_2").sort("t_s")
-    times, one, other = both["t_s"], both["goodput_bps"], both["goodput_bps_2"]
-    return dynamics.delta_fair_time_s(times.to_list(), one.to_list(), other.to_list())
+    times, ones, others = np.intersect1d(ends[first], ends[second], return_indices=True)
+    one, other = goodputs[first][ones], goodputs[second][others]
+    return dynamics.delta_fair_time_s(times.tolist(), one.tolist(), other.tolist())
 
 
 def _loss_event_rate(of: Subject) -> float | None:
@@ -190,7 +191,7 @@ def _loss_event_rate(of: Subject) -> float | None:
         return None
     events = 0
     for row in of.rows:
-        times = table.filter(table["flow"] == row["id"])["t_s"].to_list()
+        times = table.numbers("t_s")[table.text("flow").equals(row["id"])].tolist()
         if times and row["mean_srtt_s"] is None:
             return None
         events += len(losses.loss_events(times, row["mean_srtt_s"] or 0.0))
@@ -199,35 +200,41 @@ def _loss_event_rate(of: Subject) -> float | None:
 
 def _loss_synchronisation(of: Subject) -> float | None:
     """At the queue that drops most of their packets; active is who has data outstanding."""
-    import polars as pl
+    import numpy as np
 
-    table, rtt_s = of.losses.filter(pl.col("cause") == "dropped"), of.mean("mean_srtt_s")
-    if table.is_empty() or rtt_s is None:
+    single, rtt_s = of.losses, of.mean("mean_srtt_s")
+    table = single.keep(single.text("cause").equals("dropped"))
+    if not table.rows or rtt_s is None:
         return None
-    most = table.group_by("link").len().sort("len", "link")["link"][-1]
-    dropped = table.filter(pl.col("link") == most)
-    flights = of.run.series.filter(pl.col("flow").is_in(of.ids))
-    counts = flights.group_by("t_s").agg((pl.col("pipe_segments") > 0).sum()).sort("t_s")
-    times, active = counts["t_s"].to_list(), counts["pipe_segments"].to_list()
+    links = table.text("link")
+    most = max(links.present, key=lambda link: (int(links.equals(link).sum()), link))
+    dropped = table.keep(links.equals(most))
+    series = of.run.sampled("series")
+    flights = series.keep(series.text("flow").is_in(of.ids))
+    ends, places = np.unique(flights.numbers("t_s"), return_inverse=True)
+    busy = flights.numbers("pipe_segments") > 0
+    times, active = ends.tolist(), np.bincount(places, busy, len(ends)).tolist()
 
     def active_at(time_s: float) -> int:
         place = bisect.bisect_right(times, time_s) - 1
         return int(active[place]) if place >= 0 else 0
 
     return losses.loss_synchronisation(
-        dropped["t_s"].to_list(), dropped["flow"].to_list(), rtt_s, active_at
+        dropped.numbers("t_s").tolist(),
+        list(map(str, dropped.text("flow").tolist())),
+        rtt_s,
+        active_at,
     )
 
 
 def _queue_delay(percent: float) -> Callable[[Subject], float | None]:
     def read(of: Subject) -> float | None:
-        import polars as pl
-
         link, (low, high) = of.ids[0], of.resolved.window_s
-        queues = of.run.queues
-        inside = (pl.col("t_s") >= low) & (pl.col("t_s") <= high)
-        backlog = queues.filter((pl.col("link") == link) & inside)["backlog_bytes"]
-        return dynamics.percentile((backlog * 8 / of.link_rate_bps(link)).to_list(), percent)
+        queues = of.run.sampled("queues")
+        times = queues.numbers("t_s")
+        is_inside = queues.text("link").equals(link) & (times >= low) & (times <= high)
+        backlog = queues.numbers("backlog_bytes")[is_inside]
+        return dynamics.percentile((backlog * 8 / of.link_rate_bps(link)).tolist(), percent)
 
     return read
 
@@ -263,7 +270,7 @@ OF_FLOWS = (
     _counted("tcp_efficiency_percent", rates.tcp_efficiency_percent, "retransmitted_segments"),
     Metric("buffer_delay_percent", SERIES, rates.buffer_delay_percent, _buffer_delay),
     Metric("aggregate_reduction", SERIES, parallel.aggregate_reduction,
-           lambda of: parallel.aggregate_reduction(of.run.series, of.ids)),
+           lambda of: parallel.aggregate_reduction(of.run.sampled("series"), of.ids)),
 )  # fmt: skip
 
 #: Metrics of a link.

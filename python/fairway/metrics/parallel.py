@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairway.ground.columns import Columns
 
-def aggregate_reduction(series: pl.DataFrame, flows: Collection[str]) -> float | None:
+
+def aggregate_reduction(series: Columns | pl.DataFrame, flows: Collection[str]) -> float | None:
     """By how much one connection's back-off lowers the windows of all, as a part of their sum.
 
     Mean over all samples in which the slow-start threshold of one flow changed and that of no
@@ -26,11 +28,15 @@ def aggregate_reduction(series: pl.DataFrame, flows: Collection[str]) -> float |
     """
     import numpy as np
 
+    from fairway.ground.columns import Columns
+
+    table = Columns.of(series)
     windows, thresholds = [], []
-    for (flow,), rows in series.group_by(["flow"], maintain_order=True):
-        if str(flow) in flows:
-            windows.append(rows["cwnd_segments"].to_numpy())
-            thresholds.append(rows["ssthresh_segments"].to_numpy())
+    for flow in table.text("flow").present:
+        if flow in flows:
+            own = table.text("flow").equals(flow)
+            windows.append(table.numbers("cwnd_segments")[own])
+            thresholds.append(table.numbers("ssthresh_segments")[own])
     if not windows or len({len(column) for column in windows}) > 1 or len(windows[0]) < 2:
         return None
     window = np.array(windows, dtype=float)

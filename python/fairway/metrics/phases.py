@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from fairway.errors import InputError
+from fairway.ground.columns import Columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,20 +83,20 @@ def phases(run: Traced, flow: str | int = 0) -> list[Phase]:
     name = known[flow] if isinstance(flow, int) and 0 <= flow < len(known) else flow
     if name not in known:
         raise InputError(f"phases: no flow {flow!r}; there is {', '.join(known)}")
-    if run.tcp_info is None:
-        return of_series(run.series, str(name))
-    rows = _of_flow(run.tcp_info, str(name), ("snd_cwnd_segments", "ca_state"))
-    t, window, ssthresh, rtt, state = _arrays(
-        rows, "t_s", "snd_cwnd_segments", "snd_ssthresh_segments", "rtt_s", "ca_state"
-    )
-    return of_samples(t, window, ssthresh, rtt, state)
+    info = run.table("tcp_info")
+    if info is None:
+        return of_series(run.sampled("series"), str(name))
+    rows = _of_flow(info, str(name), ("snd_cwnd_segments", "ca_state"))
+    names = ("t_s", "snd_cwnd_segments", "snd_ssthresh_segments", "rtt_s", "ca_state")
+    return of_samples(*map(rows.numbers, names))
 
 
-def of_series(series: pl.DataFrame, flow: str) -> list[Phase]:
+def of_series(series: Columns | pl.DataFrame, flow: str) -> list[Phase]:
     """The phases of a flow, from time series as in `series.parquet`; none without a window."""
-    rows = _of_flow(series, flow, ("cwnd_segments",))
-    t, window, ssthresh, rtt = _arrays(rows, "t_s", "cwnd_segments", "ssthresh_segments", "srtt_s")
-    inflated = _arrays(rows, _INFLATED)[0] if _INFLATED in rows.columns else None
+    rows = _of_flow(Columns.of(series), flow, ("cwnd_segments",))
+    inflated = rows.numbers(_INFLATED) if _INFLATED in rows else None
+    names = ("t_s", "cwnd_segments", "ssthresh_segments", "srtt_s")
+    t, window, ssthresh, rtt = map(rows.numbers, names)
     return of_samples(t, window, ssthresh, rtt, inflated=inflated)
 
 
@@ -217,16 +218,13 @@ def figure(run: Traced, flow: str, name: str) -> float | None:
     return value
 
 
-def _of_flow(frame: pl.DataFrame, flow: str, needed: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
-    return frame.filter(pl.col("flow") == flow).drop_nulls(list(needed)).sort("t_s")
-
-
-def _arrays(rows: pl.DataFrame, *columns: str) -> list[Floats]:
-    import polars as pl
-
-    return [rows[name].cast(pl.Float64).to_numpy() for name in columns]
+def _of_flow(table: Columns, flow: str, needed: Sequence[str]) -> Columns:
+    """A flow's rows in the order of time, those without a value that is needed left out."""
+    is_kept = table.text("flow").equals(flow)
+    for name in needed:
+        is_kept &= table.known(name)
+    rows = table.keep(is_kept)
+    return rows.keep(np.argsort(rows.numbers("t_s"), kind="stable"))
 
 
 def _mark_reductions(

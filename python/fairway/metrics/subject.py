@@ -12,7 +12,7 @@ from fairway import _core
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
-    import polars as pl
+    from fairway.ground.columns import Columns
 
 
 class Traced(Protocol):
@@ -22,14 +22,8 @@ class Traced(Protocol):
     def experiment(self) -> Mapping[str, Any]: ...  # noqa: D102
     @property
     def summary(self) -> Mapping[str, Any]: ...  # noqa: D102
-    @property
-    def series(self) -> pl.DataFrame: ...  # noqa: D102
-    @property
-    def queues(self) -> pl.DataFrame: ...  # noqa: D102
-    @property
-    def tcp_info(self) -> pl.DataFrame | None: ...  # noqa: D102
-    @property
-    def losses(self) -> pl.DataFrame | None: ...  # noqa: D102
+    def table(self, name: str) -> Columns | None: ...  # noqa: D102
+    def sampled(self, name: str) -> Columns: ...  # noqa: D102
     @property
     def phases_of(self) -> Callable[[str], list[Any]]: ...  # noqa: D102
 
@@ -91,31 +85,26 @@ class Subject:
 
     def samples(self, flow: str, column: str) -> list[float]:
         """A flow's samples in the measuring window, those without a value left out."""
-        import polars as pl
-
         low, high = self.resolved.window_s
-        series = self.run.series
+        series = self.run.sampled("series")
         # A sample is of the time before it.
-        kept = series.filter(
-            (pl.col("flow") == flow) & (pl.col("t_s") > low) & (pl.col("t_s") <= high)
-        )
-        return kept[column].drop_nulls().to_list()
+        times, known = series.numbers("t_s"), series.known(column)
+        is_inside = series.text("flow").equals(flow) & (times > low) & (times <= high)
+        found: list[float] = series.numbers(column)[is_inside & known].tolist()
+        return found
 
     @property
-    def losses(self) -> pl.DataFrame:
+    def losses(self) -> Columns:
         """Losses of these flows in the measuring window, one by one."""
-        import polars as pl
-
-        losses = self.run.losses
+        losses = self.run.table("losses")
         if losses is None:
             raise InputError(
                 f"metric {self.name}: is made of single losses; write losses = true in [measure] "
                 "and use the simulator"
             )
         low, high = self.resolved.window_s
-        return losses.filter(
-            pl.col("flow").is_in(self.ids) & (pl.col("t_s") >= low) & (pl.col("t_s") < high)
-        )
+        times = losses.numbers("t_s")
+        return losses.keep(losses.text("flow").is_in(self.ids) & (times >= low) & (times < high))
 
     def link_rate_bps(self, link: str) -> float:
         """Rate of a link direction.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fairway.plot import vega
-from fairway.plot.figures import MAX_POINTS, PALETTE, inline
+from fairway.plot.figures import PALETTE, inline
+from fairway.plot.over_time import MAX_POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

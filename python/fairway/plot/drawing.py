@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairway.errors import FairwayError, Interrupted, NotDrawn
-from fairway.ground import store
+from fairway.ground import extras, store
 
 #: File of a report in its directory.
 REPORT = "report.html"
@@ -36,7 +36,9 @@ def drawing(what: str, again: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of a compiled library is no Exception
         said = " ".join(str(error).split())[:_LONGEST]
-        if not isinstance(error, FairwayError):
+        if sentence := extras.explained("it", error):
+            said = sentence
+        elif not isinstance(error, FairwayError):
             said = f"{type(error).__name__}: {said}" if said else type(error).__name__
         warnings.warn(
             NotDrawn(f"{what} not written: {said}; the results are complete: {again}"),

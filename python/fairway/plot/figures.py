@@ -10,15 +10,15 @@ import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairway import _core
 from fairway.errors import writing
 from fairway.plot import vega
 from fairway.plot.formats import check_formats
-from fairway.plot.quantities import Keep, Quantity
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Okabe and Ito, "Color Universal Design" (2008): told apart with any colour vision. Black is
 #: left out (it is the text), and yellow, which is too faint on paper.
@@ -34,19 +34,6 @@ PUBLISHED = "#767676"
 
 #: Family of the algorithms that do not go by ssthresh.
 _RATE_BASED = "model- and rate-based"
-
-#: Points along one line of a report's chart: about one per pixel.
-MAX_POINTS = 800
-
-#: Room beyond the last and the highest of points, which are cut at the edges of a chart.
-_AROUND = 1.05
-
-#: Names in a legend: with more, colours come again so often that it tells nothing.
-MAX_LEGEND = 32
-#: Width of a legend above a chart that fills a page, in pixels.
-LEGEND_WIDTH = 880
-#: Width of a character in a legend, and of a line's sample with its gaps.
-_CHARACTER_WIDTH, _SAMPLE_WIDTH = 6, 28
 
 Width = int | Literal["container"]
 
@@ -77,114 +64,6 @@ def measuring_window(experiment: Mapping[str, Any]) -> tuple[float, float] | Non
     return _core.Experiment(experiment).window_s
 
 
-def over_time(
-    frame: pl.DataFrame,
-    quantity: Quantity,
-    *,
-    width: Width = 640,
-    height: int = 220,
-    points: int = MAX_POINTS,
-    domain: Sequence[str] | None = None,
-    legend: bool = True,
-    y_max: float | None = None,
-    y_min: float = 0.0,
-    begin_s: float = 0.0,
-    end_s: float | None = None,
-    titles: bool = True,
-    legend_width: int = LEGEND_WIDTH,
-    window: tuple[float, float] | None = None,
-) -> vega.Chart:
-    """One line per flow or link over time; a point where there is one sample only.
-
-    `frame` is `Run.series` or `Run.queues`, and `domain` the names in the order of their colours.
-    `y_min` applies where `y_max` is given, both in the units of the axis title. The measuring
-    window is shaded. A click on an entry of the legend singles that line out.
-    """
-    key = quantity.key
-    names = list(domain or frame[key].unique(maintain_order=True))
-    end = end_s or float(frame["t_s"].max() or 0.0) or 1.0  # type: ignore[arg-type]
-    data = thin(frame, key, quantity.column, points, quantity.keep).select(
-        pl.col("t_s").round(max(3, 3 - math.floor(math.log10(end)))).alias("t"),
-        pl.col(key).alias("id"),
-        (pl.col(quantity.column) * quantity.scale).round_sig_figs(5).alias("v"),
-    )
-    alone = data.filter(pl.len().over("id") == 1)
-    if not alone.is_empty():
-        end *= _AROUND
-    drawn_names = [name for name in names if name in set(data["id"])]
-    y_scale = (
-        _y_scale(data["v"], quantity, has_points=not alone.is_empty())
-        if y_max is None
-        else vega.scale(domain=[y_min, y_max])
-    )
-    legend = legend and len(names) <= MAX_LEGEND
-    lit = vega.parameter("lit", "point", bind="legend", fields=["id"])
-    time: dict[str, Any] = {
-        "title": "Time (s)" if titles else None,
-        "scale": vega.scale(domain=[begin_s, end], nice=False),
-        "axis": vega.axis(tickCount=10) if titles else vega.axis(tickCount=4, labelSeparation=8),
-    }
-
-    x = vega.field("t:Q", **time)
-    y_title = quantity.title if titles else None
-    y_axis = vega.axis(tickCount=5) if titles else vega.axis(tickCount=5, minExtent=22)
-    y = vega.field("v:Q", title=y_title, scale=y_scale, axis=y_axis)
-    key_of_lines = vega.legend(
-        orient="top", title=None, symbolType="stroke", labelLimit=240,
-        columns=_legend_columns(names, legend_width) if titles else 1,
-        values=drawn_names if 0 < len(drawn_names) < len(names) else vega.UNSET,
-        rowPadding=vega.UNSET if titles else 0,
-    )  # fmt: skip
-    shown = key_of_lines if legend and len(names) > 1 else None
-    scale = vega.scale(domain=names)
-    color = vega.field("id:N", title=key.capitalize(), scale=scale, legend=shown)
-    told = {"id:N": key.capitalize(), "t:Q": "Time (s)", "v:Q": quantity.title}
-    tooltip = [vega.field(field, title=title) for field, title in told.items()]
-
-    def base(rows: pl.DataFrame) -> vega.Chart:
-        chart = vega.Chart(inline(rows, t="number", v="number"), description=quantity.alt)
-        return chart.encode(x=x, y=y, color=color, tooltip=tooltip)
-
-    line = base(data).mark("line", strokeWidth=1.4, strokeJoin="round", clip=True)
-    if legend and len(names) > 1:
-        line = line.encode(opacity=vega.condition(lit, vega.value(1), vega.value(0.12)))
-        line = line.add_params(lit)
-    layers: list[vega.Chart] = [line]
-    if not alone.is_empty():  # a line of one point has no length
-        layers.append(base(alone).mark("point", filled=True, size=40, opacity=1))
-    if window is not None and not (window[0] <= 0 and window[1] >= end):
-        layers.insert(0, _shade((window[0], min(window[1], end)), time))
-    whole = line if len(layers) == 1 else vega.layer(*layers)
-    return whole.properties(width=width, height=height, description=quantity.alt).add_params(zoom())
-
-
-def _shade(window: tuple[float, float], time: Mapping[str, Any]) -> vega.Chart:
-    """A band behind the lines, from one time to another."""
-    # `t` as of the lines, so that zooming has one name for both.
-    data = inline(pl.DataFrame({"t": [window[0]], "u": [window[1]]}), t="number", u="number")
-    band = vega.Chart(data).mark("rect", color="#888888", opacity=0.12, clip=True)
-    return band.encode(x=vega.field("t:Q", **time), x2="u:Q")
-
-
-def _y_scale(values: pl.Series, quantity: Quantity, *, has_points: bool) -> vega.Options:
-    """The vertical axis; points, and a value that is always the same, have room around them."""
-    least, most = float(values.min() or 0.0), float(values.max() or 0.0)  # type: ignore[arg-type]
-    if most == 0:
-        return vega.scale(domain=[0, 1])
-    if quantity.from_zero and has_points:
-        return vega.scale(domain=[0, _AROUND * most])
-    if quantity.from_zero or least < most:
-        return vega.scale(zero=quantity.from_zero)
-    return vega.scale(domain=[0.5 * most, 1.5 * most])
-
-
-def _legend_columns(names: Sequence[str], width: int) -> Any:
-    """Columns of a legend whose names do not fit into one line."""
-    column = _SAMPLE_WIDTH + _CHARACTER_WIDTH * max(map(len, names), default=0)
-    room = max(width // column, 1)
-    return vega.UNSET if len(names) <= room else room
-
-
 #: The key of a matrix's colours, under it.
 _KEY = vega.legend(
     orient="bottom", direction="horizontal", title=None, tickCount=5, gradientLength=180,
@@ -212,6 +91,8 @@ def heat_map(
     Without a limit the scale is sequential, and `span` gives its ends where matrices are compared.
     `x`, `y` and `value` name columns of `cells`; a null value leaves its cell empty.
     """
+    import polars as pl
+
     data = cells.select(
         pl.col(x).cast(pl.String).alias("x"),
         pl.col(y).cast(pl.String).alias("y"),
@@ -279,6 +160,8 @@ def metric_over_axis(
         width: In pixels, or as wide as its place on the page.
         height: In pixels.
     """
+    import polars as pl
+
     numeric = rows[axis].dtype.is_numeric()
     x, kinds = _axis_of(rows[axis]), {"mean": "number"} | ({"x": "number"} if numeric else {})
     groups = list(rows[group].cast(pl.String).unique(maintain_order=True)) if group else ["all"]
@@ -426,6 +309,8 @@ def response(
     `models` has columns `model`, `x` and `y`, and `measured` has `x`, `mean`, `low` and `high`; the
     line of the first model is solid. `domain` is of the vertical axis.
     """
+    import polars as pl
+
     names = list(models["model"].unique(maintain_order=True))
     points = "measured"
     rounded = pl.col("x", "y").round_sig_figs(5)
@@ -459,6 +344,8 @@ def response(
 
 def _around(columns: Sequence[pl.Series]) -> tuple[float, float]:
     """Ends of a logarithmic axis that leave room around positive values."""
+    import polars as pl
+
     values = pl.concat([column.rename("v") for column in columns]).drop_nulls()
     low, high = values.min(), values.max()
     return float(low) / 1.6, float(high) * 1.6  # type: ignore[arg-type]
@@ -474,53 +361,9 @@ def _decades(domain: tuple[float, float], number: str) -> vega.Options:
     return vega.axis(format=number, values=[10.0**power for power in range(first, last + 1)])
 
 
-def thin(frame: pl.DataFrame, key: str, column: str, points: int, keep: Keep) -> pl.DataFrame:
-    """Thin a time series out to at most `points` rows per line; the column `key` names the lines.
-
-    To keep the mean averages neighbours, which is right for a rate; to keep extremes takes the
-    smallest and the largest of each group of neighbours, so that no peak disappears.
-    """
-    wanted = frame.select("t_s", key, column).drop_nulls(column)
-    longest = int(wanted.group_by(key).len()["len"].max() or 0)  # type: ignore[arg-type]
-    if longest <= points:
-        return wanted.sort(key, "t_s", maintain_order=True)
-    per_group = -(-longest // (points if keep == "mean" else points // 2))
-    grouped = wanted.sort(key, "t_s", maintain_order=True).with_columns(
-        (pl.int_range(pl.len()).over(key) // per_group).alias("_group")
-    )
-    if keep == "mean":
-        return (
-            grouped.group_by(key, "_group", maintain_order=True)
-            .agg(pl.col("t_s").mean(), pl.col(column).mean())
-            .select("t_s", key, column)
-        )
-    value = pl.col(column)
-    low, high = pl.col("t_s").get(value.arg_min()), pl.col("t_s").get(value.arg_max())
-    extremes = grouped.group_by(key, "_group", maintain_order=True).agg(
-        pl.concat_list(low, high).alias("t_s"),
-        pl.concat_list(value.min(), value.max()).alias(column),
-    )
-    return (
-        extremes.explode("t_s", column)
-        .select("t_s", key, column)
-        .sort(key, "t_s", maintain_order=True)
-    )
-
-
 def inline(frame: pl.DataFrame, **kinds: str) -> vega.Options:
-    """A table as CSV inside the chart: a third of the size of rows of JSON."""
-    parsed = {"parse": kinds, "type": "csv"}
-    return {"values": frame.write_csv(null_value=""), "format": parsed}
-
-
-def zoom() -> vega.Options:
-    """Drag to move, Shift and wheel to zoom (the wheel alone scrolls the page), double-click.
-
-    Its name is that by which a page links the charts of one run (templates/charts.js).
-    """
-    return vega.parameter(
-        "zoom", "interval", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]"
-    )
+    """A data frame as data of a chart."""
+    return vega.csv(frame.write_csv(null_value=""), kinds)
 
 
 def _ends(values: pl.Series) -> tuple[float, float]:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairway.errors import InputError
+from fairway.ground import extras
 
 FORMATS = ("pdf", "png", "svg")
 
 
 def check_formats(formats: Sequence[str]) -> None:
-    """Refuse unknown figure formats before anything is computed."""
+    """Refuse formats that are unknown, or cannot be drawn here, before anything is computed."""
     for name in formats:
         if name not in FORMATS:
             raise InputError(f'figure format "{name}": expected {", ".join(FORMATS)}')
+        extras.require(f"a figure as {name.upper()}", "vl_convert")
 
 
 def format_of(path: Path) -> str:
@@ -22,4 +24,5 @@ def format_of(path: Path) -> str:
     name = path.suffix.removeprefix(".").lower()
     if name not in FORMATS:
         raise InputError(f"{path}: a figure ends in .{', .'.join(FORMATS)}")
+    extras.require(f"a figure as {name.upper()}", "vl_convert")
     return name

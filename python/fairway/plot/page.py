@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import functools
 import hashlib
 import html
@@ -14,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairway.errors import InputError
-from fairway.ground import store
-from fairway.ground.cache import cache_directory
 
 if TYPE_CHECKING:
     from fairway.plot import vega
@@ -27,6 +24,9 @@ _TEMPLATES = {
     for file in (importlib.resources.files("fairway.plot") / "templates").iterdir()
     if file.is_file()
 }
+
+#: What draws charts, which `make build` puts there; its licences are beside it.
+_LIBRARY = importlib.resources.files("fairway.plot") / "library" / "vega-embed.js"
 
 #: What every page runs.
 _SCRIPTS = ("theme.js", "charts.js", "folds.js", "rows.js")
@@ -340,36 +340,13 @@ def _columns(width: int) -> str:
 
 @functools.cache
 def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`.
-
-    To bundle it takes three seconds, more than all else of a short run, so the bundle is kept for
-    the next command wherever it can be.
-    """
-    # Wrapped, because the bundle's own names would become global ones.
-    return f"(function () {{\n{_bundle()}\n}})();".replace("</script", "<\\/script")
-
-
-def _bundle() -> str:
-    import importlib.metadata
-
+    """Vega, Vega-Lite and Vega-Embed as one script that defines `vegaEmbed`."""
     try:
-        release = importlib.metadata.version("vl-convert-python")
-        file = cache_directory("charts") / f"vega-embed-{release}.js"
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-    except (OSError, RuntimeError, UnicodeDecodeError):  # no home, or one of somebody else's
-        return _bundled()
-    bundle = _bundled()
-    with contextlib.suppress(OSError, InputError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        store.write_file(file, bundle)
-    return bundle
-
-
-def _bundled() -> str:
-    import vl_convert
-
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+        bundle = _LIBRARY.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{_LIBRARY}: missing; install Fairway again: make build") from None
+    # Wrapped, because the bundle's own names would become global ones.
+    return f"(function () {{\n{bundle}\n}})();".replace("</script", "<\\/script")
 
 
 def plain_html(table: Table) -> str:

@@ -16,12 +16,13 @@ from fairway.results.captures import copy as copy_captures
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairway.ground.columns import Columns
     from fairway.metrics.phases import Phase
     from fairway.plot import vega
     from fairway.plot.page import Section, Table
 
     #: A table, or how to make it when it is first asked for.
-    Source = pl.DataFrame | Callable[[], pl.DataFrame]
+    Source = Columns | pl.DataFrame | Callable[[], Columns | pl.DataFrame]
 
 #: What only runs on a kernel have.
 TCP_INFO = "tcp_info.parquet"
@@ -77,12 +78,11 @@ class RunData:
     ) -> None:
         self.experiment = experiment
         self.summary = summary
-        self._series = series
-        self._queues = queues
-        self._tcp_info = tcp_info
-        self._packets = packets
-        self._capture_series = capture_series
-        self._losses = losses
+        self._sources: dict[str, Source | None] = {
+            "series": series, "queues": queues, "tcp_info": tcp_info, "packets": packets,
+            "capture_series": capture_series, "losses": losses,
+        }  # fmt: skip
+        self._tables: dict[str, Columns] = {}
         self.version = version
         self.captures = captures
         # Those that lie in no results go with this object.
@@ -120,33 +120,52 @@ class RunData:
         """Metrics of the whole run over the measuring window."""
         return dict(self.summary["metrics"])
 
+    def table(self, name: str) -> Columns | None:
+        """A table as columns, without Polars; None where the run has none of that name.
+
+        Args:
+            name: "series", "queues", "tcp_info", "packets", "capture_series" or "losses".
+        """
+        if name not in self._tables and (source := self._sources[name]) is not None:
+            from fairway.ground.columns import Columns
+
+            self._tables[name] = Columns.of(source() if callable(source) else source)
+        return self._tables.get(name)
+
+    def sampled(self, name: str) -> Columns:
+        """The table "series" or "queues", which every run has: one without rows if need be."""
+        found = self.table(name)
+        if found is None:
+            from fairway.ground import result_schema
+            from fairway.ground.columns import Columns
+
+            found = Columns.empty(result_schema.kinds(name))
+        return found
+
+    def _frame(self, name: str) -> pl.DataFrame | None:
+        found = self.table(name)
+        return None if found is None else found.frame()
+
     @functools.cached_property
     def series(self) -> pl.DataFrame:
-        """One row per flow and sample, columns as `tables.SERIES_SCHEMA`, and `INFLATED`.
+        """One row per flow and sample, columns as the reference has them under "series".
 
         Models give none.
         """
-        from fairway.results.tables import SERIES_SCHEMA
-
-        return _made(self._series, SERIES_SCHEMA)
+        return self.sampled("series").frame()
 
     @functools.cached_property
     def queues(self) -> pl.DataFrame:
-        """One row per link and sample, columns as `fairway.results.tables.QUEUE_SCHEMA`.
+        """One row per link and sample, columns as the reference has them under "queues".
 
         Models give none, and of a real path none is known.
         """
-        from fairway.results.tables import QUEUE_SCHEMA
-
-        return _made(self._queues, QUEUE_SCHEMA)
+        return self.sampled("queues").frame()
 
     @functools.cached_property
     def tcp_info(self) -> pl.DataFrame | None:
-        """What a kernel says of its connections: one row per flow and sample; None elsewhere.
-
-        Columns as `fairway.results.tables.TCP_INFO_SCHEMA`.
-        """
-        return self._tcp_info() if callable(self._tcp_info) else self._tcp_info
+        """What a kernel says of its connections: one row per flow and sample; None elsewhere."""
+        return self._frame("tcp_info")
 
     @functools.cached_property
     def packets(self) -> pl.DataFrame | None:
@@ -154,7 +173,7 @@ class RunData:
 
         Columns as `fairway.capture.analysis.series.PACKET_SCHEMA`.
         """
-        return self._packets() if callable(self._packets) else self._packets
+        return self._frame("packets")
 
     @functools.cached_property
     def capture_series(self) -> pl.DataFrame | None:
@@ -162,15 +181,12 @@ class RunData:
 
         Columns as `fairway.capture.analysis.series.CAPTURE_SERIES_SCHEMA`.
         """
-        return self._capture_series() if callable(self._capture_series) else self._capture_series
+        return self._frame("capture_series")
 
     @functools.cached_property
     def losses(self) -> pl.DataFrame | None:
-        """Data packets that did not arrive, one by one; None where nobody asked for them.
-
-        Columns as `fairway.results.tables.LOSS_SCHEMA`.
-        """
-        return self._losses() if callable(self._losses) else self._losses
+        """Data packets that did not arrive, one by one; None where nobody asked for them."""
+        return self._frame("losses")
 
     @functools.cached_property
     def phases_of(self) -> Callable[[str], list[Phase]]:
@@ -178,21 +194,22 @@ class RunData:
         from fairway.metrics.phases import of_series
 
         # Of the series alone: a function that holds this object would keep it longer than needed.
-        return functools.cache(functools.partial(of_series, self.series))
+        return functools.cache(functools.partial(of_series, self.sampled("series")))
 
     @functools.cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow, over the measuring window."""
-        from fairway.results.tables import summary_frame
-
-        return summary_frame(self.summary["flows"])
+        return self._rows("flows").frame()
 
     @functools.cached_property
     def links(self) -> pl.DataFrame:
         """One row per link, over the measuring window."""
-        from fairway.results.tables import summary_frame
+        return self._rows("links").frame()
 
-        return summary_frame(self.summary["links"])
+    def _rows(self, part: str) -> Columns:
+        from fairway.results.tables import summary_rows
+
+        return summary_rows(self.summary[part])
 
     @property
     def content_hash(self) -> str:
@@ -224,8 +241,6 @@ class RunData:
         self, *, engine: str = "unknown", summary: dict[str, Any] | None = None
     ) -> dict[str, bytes]:
         """The files of its directory by their names, without captures, report and figures."""
-        from fairway.results.tables import parquet
-
         manifest = {
             "title": self.title,
             "backend": self.backend,
@@ -247,17 +262,17 @@ class RunData:
 
             files["experiment.toml"] = tomli_w.dumps(self.experiment).encode()
         tables = {
-            "flows.parquet": self.flows,
-            "series.parquet": self.series,
-            "queues.parquet": self.queues,
-            TCP_INFO: self.tcp_info,
-            PACKETS: self.packets,
-            CAPTURE_SERIES: self.capture_series,
-            LOSSES: self.losses,
+            "flows.parquet": self._rows("flows"),
+            "series.parquet": self.sampled("series"),
+            "queues.parquet": self.sampled("queues"),
+            TCP_INFO: self.table("tcp_info"),
+            PACKETS: self.table("packets"),
+            CAPTURE_SERIES: self.table("capture_series"),
+            LOSSES: self.table("losses"),
         }
         for name, table in tables.items():
             if table is not None:
-                files[name] = parquet(table)
+                files[name] = table.parquet()
         return files
 
     def capture_files(self) -> dict[str, bytes]:
@@ -279,12 +294,3 @@ class RunData:
         one_way = [f for f in self.summary["flows"] if not f["id"].endswith("/reverse")]
         flows = text.count(len(one_way), "flow")
         return f"<Run {self.title!r}, seed {self.seed}, {flows}: {metrics}>"
-
-
-def _made(source: Source | None, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """A table, made if that has waited; one without rows if there is none."""
-    if source is None:
-        import polars as pl
-
-        return pl.DataFrame(schema=schema)
-    return source() if callable(source) else source

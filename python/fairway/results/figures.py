@@ -7,16 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
+import numpy as np
 
 from fairway.ground import store
+from fairway.ground.columns import Columns
 from fairway.plot import vega
-from fairway.plot.figures import (
-    is_rate_based,
-    measuring_window,
-    over_time,
-    save_charts,
-)
+from fairway.plot.figures import is_rate_based, measuring_window, save_charts
+from fairway.plot.over_time import over_time
 from fairway.plot.quantities import QUANTITIES, Quantity
 
 if TYPE_CHECKING:
@@ -60,18 +57,20 @@ class Figures:
 
 def is_measured(run: RunData, quantity: Quantity) -> bool:
     """Whether a run has any value of a quantity, so that a chart of it has a mark."""
-    return not drawn_table(run, quantity)[quantity.column].drop_nulls().is_empty()
+    return bool(drawn_table(run, quantity).known(quantity.column).any())
 
 
-def drawn_table(run: RunData, quantity: Quantity) -> pl.DataFrame:
+def drawn_table(run: RunData, quantity: Quantity) -> Columns:
     """The table that a quantity is drawn from, without values that say nothing.
 
     Rate-based algorithms do not go by the ssthresh that the stack keeps for them: BBR only leaves
     it as it is (`bbr_ssthresh` of Linux 6.1, net/ipv4/tcp_bbr.c).
     """
-    frame: pl.DataFrame = getattr(run, quantity.table)
+    table = run.sampled(quantity.table)
     if quantity.column != "ssthresh_segments":
-        return frame
+        return table
     unused = [flow["id"] for flow in run.summary["flows"] if is_rate_based(flow["cc"])]
-    column = pl.when(~pl.col("flow").is_in(unused)).then(pl.col(quantity.column))
-    return frame.with_columns(column.alias(quantity.column))
+    is_unused = table.text("flow").is_in(unused)
+    return table.replace(
+        ssthresh_segments=np.where(is_unused, np.nan, table.numbers("ssthresh_segments"))
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Literal
 
 from fairway.ground import text
+from fairway.ground.columns import Columns
 from fairway.metrics.phases import Phase, epochs, phases
 from fairway.plot import vega
-from fairway.plot.figures import PALETTE, inline, is_rate_based, thin
+from fairway.plot.figures import PALETTE, is_rate_based
+from fairway.plot.over_time import inline, rounded, thin
 from fairway.plot.page import Table
 from fairway.results.data import RunData
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Kinds of phases in the order of their colours.
 KINDS = ("slow start", "avoidance", "recovery", "timeout")
@@ -24,7 +27,7 @@ _MOST_FLOWS, _MOST_SAMPLES = 8, 50_000
 
 
 def phase_chart(
-    rows: pl.DataFrame,
+    rows: Columns | pl.DataFrame,
     found: Sequence[Phase],
     *,
     y_max: float | None = None,
@@ -32,20 +35,16 @@ def phase_chart(
     height: int = 170,
 ) -> vega.Chart:
     """A window over time, up to `y_max` segments, with what the sender does behind it."""
+    rows = Columns.of(rows)
     top = 1.05 * (y_max or max(phase.peak_segments for phase in found))
-    x = vega.scale(domain=[0, float(rows["t_s"].max() or 0.0)], nice=False)  # type: ignore[arg-type]
+    x = vega.scale(domain=[0, rows.numbers("t_s").max(initial=0.0)], nice=False)
     y = vega.scale(domain=[0, top], nice=False)
-    spans = pl.DataFrame(
-        [
-            {
-                "phase": phase.kind,
-                "from": round(phase.start_s, 3),
-                "to": round(phase.end_s, 3),
-                "peak": round(phase.peak_segments, 1),
-            }
-            for phase in found
-        ]
-    )
+    spans = {
+        "phase": [phase.kind for phase in found],
+        "from": [round(phase.start_s, 3) for phase in found],
+        "to": [round(phase.end_s, 3) for phase in found],
+        "peak": [round(phase.peak_segments, 1) for phase in found],
+    }
     behind = (
         vega.Chart(
             inline(spans, **{"from": "number", "to": "number", "peak": "number"}),
@@ -63,9 +62,11 @@ def phase_chart(
             tooltip=["phase:N", "from:Q", "to:Q", "peak:Q"],
         )
     )
-    line = thin(rows, "flow", "cwnd_segments", _POINTS, "extremes").select(
-        pl.col("t_s").round(3).alias("t"), pl.col("cwnd_segments").round(2).alias("cwnd")
-    )
+    thinned = thin(rows, "flow", "cwnd_segments", _POINTS, "extremes")
+    line = {
+        "t": rounded(thinned.numbers("t_s"), 3),
+        "cwnd": rounded(thinned.numbers("cwnd_segments"), 2),
+    }
     window = (
         vega.Chart(inline(line, t="number", cwnd="number"))
         .mark("line", style="ink", strokeWidth=1.5, clip=True)
@@ -88,7 +89,7 @@ def phase_tables(run: RunData) -> list[Table]:
     if "capture" in run.summary:
         return []
     flows = [row for row in run.summary["flows"] if row["cc"] is not None]
-    if not 0 < len(flows) <= _MOST_FLOWS or run.series.height > _MOST_SAMPLES:
+    if not 0 < len(flows) <= _MOST_FLOWS or run.sampled("series").rows > _MOST_SAMPLES:
         return []
     rows = []
     for flow in flows:

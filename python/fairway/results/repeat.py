@@ -84,7 +84,7 @@ def relative_difference(one: float | None, other: float | None) -> float:
 
 
 def _same_tables(one: RunData, other: RunData) -> bool:
-    pairs = ((one.series, other.series), (one.queues, other.queues), (one.tcp_info, other.tcp_info))
+    pairs = ((one.table(name), other.table(name)) for name in ("series", "queues", "tcp_info"))
     return all(
         mine is theirs or (mine is not None and theirs is not None and mine.equals(theirs))
         for mine, theirs in pairs

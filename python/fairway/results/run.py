@@ -14,8 +14,7 @@ from fairway.plot.formats import check_formats
 from fairway.results.data import CAPTURES, LOSSES, TCP_INFO, RunData
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from fairway.ground.columns import Columns
     from fairway.results.figures import Figures
 
 
@@ -114,6 +113,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
     """Read a run directory back."""
+    from fairway.ground import result_schema
     from fairway.results import tables
     from fairway.results.shapes import TRANSFER_SHAPE, shape_of
 
@@ -133,17 +133,19 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
         experiment=manifest["experiment"],
         summary=store.read_json(path / "summary.json", "summary", shape),
         series=tables.read_series(path / "series.parquet"),
-        queues=tables.read_parquet(path / "queues.parquet", tables.QUEUE_SCHEMA),
+        queues=tables.read_parquet(path / "queues.parquet", result_schema.kinds("queues")),
         version=manifest["version"],
-        tcp_info=_later(path / TCP_INFO, tables.TCP_INFO_SCHEMA),
+        tcp_info=_later(path / TCP_INFO, "tcp_info"),
         captures=captures if captures.is_dir() else None,
-        losses=_later(path / LOSSES, tables.LOSS_SCHEMA),
+        losses=_later(path / LOSSES, "losses"),
         **kind.own_tables(path),
     )
 
 
-def _later(file: Path, schema: Mapping[str, Any]) -> Callable[[], pl.DataFrame] | None:
+def _later(file: Path, table: str) -> Callable[[], Columns] | None:
     """What reads a table when it is asked for; None where a run has none."""
+    from fairway.ground import result_schema
     from fairway.results.tables import read_parquet
 
-    return functools.partial(read_parquet, file, schema) if file.is_file() else None
+    kinds = result_schema.kinds(table)
+    return functools.partial(read_parquet, file, kinds) if file.is_file() else None

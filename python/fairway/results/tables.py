@@ -1,112 +1,85 @@
-"""Data frames of a run, and the Parquet files that they are kept in."""
+"""Tables of a run as columns, and the Parquet files that they are kept in."""
 
 from __future__ import annotations
 
 import functools
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import result_schema
+from fairway.ground.columns import Columns, Text, column_of
 
-#: Columns of `Run.series`; a null is "no value yet" (ssthresh is infinite, no sample of the RTT).
-SERIES_SCHEMA = result_schema.frame("series")
-_OPTIONAL = result_schema.frame("series", optional=True)
+if TYPE_CHECKING:
+    from fairway.ground.columns import Column
+
 #: A column more where the stack of a flow inflates its window while it repairs losses.
-(INFLATED,) = _OPTIONAL
-#: Columns of `Run.queues`; `drops` (by the queue) and `losses` (on the link) are cumulative.
-QUEUE_SCHEMA = result_schema.frame("queues")
-#: Columns of `Run.losses`.
-LOSS_SCHEMA = result_schema.frame("losses")
-#: Columns of `Run.tcp_info`; a null is "none yet", "no limit", or a field that the kernel lacks.
-TCP_INFO_SCHEMA = result_schema.frame("tcp_info")
+(INFLATED,) = result_schema.kinds("series", optional=True)
 
 
-def series_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
-    """Turn the simulator's flow columns into a table with flow names and nulls for NaN."""
-    more = {name: kind for name, kind in _OPTIONAL.items() if name in columns}
-    return _named_frame(columns, "flow", flow_ids, SERIES_SCHEMA | more)
+def series_of(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> Columns:
+    """The compiled module's columns of flows over time, with the names of the flows."""
+    more = {name: "number" for name in (INFLATED,) if name in columns}
+    return _named(columns, "flow", flow_ids, result_schema.kinds("series") | more)
 
 
-def queue_frame(columns: Mapping[str, Any], link_ids: Sequence[str]) -> pl.DataFrame:
-    """Turn the simulator's queue columns into a table with link names."""
-    return _named_frame(columns, "link", link_ids, QUEUE_SCHEMA)
+def queues_of(columns: Mapping[str, Any], link_ids: Sequence[str]) -> Columns:
+    """The compiled module's columns of queues over time, with the names of the links."""
+    return _named(columns, "link", link_ids, result_schema.kinds("queues"))
 
 
-def loss_frame(
+def losses_of(
     columns: Mapping[str, Any], flow_ids: Sequence[str], link_ids: Sequence[str]
-) -> pl.DataFrame:
-    """Turn the simulator's losses into a table with names."""
-
-    def named(key: str, names: Sequence[str]) -> pl.Series:
-        return pl.Series(names, dtype=pl.String).gather(columns[key]).alias(key)
-
-    return pl.DataFrame(
-        [
-            pl.Series("t_s", columns["t_s"], dtype=pl.Float64),
-            named("flow", flow_ids),
-            named("link", link_ids),
-            named("cause", _core.loss_causes()),
-        ]
+) -> Columns:
+    """The compiled module's columns of single losses, with names."""
+    names = {"flow": flow_ids, "link": link_ids, "cause": _core.loss_causes()}
+    return Columns(
+        {"t_s": columns["t_s"], **{key: _text(columns[key], known) for key, known in names.items()}}
     )
 
 
-def tcp_info_frame(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> pl.DataFrame:
-    """Turn the kernel's fields into a table with flow names; a column without values is null."""
+def tcp_info_of(columns: Mapping[str, Any], flow_ids: Sequence[str]) -> Columns:
+    """The kernel's fields over time, with names of flows; nothing where it lacks a field."""
     rows = len(columns["t_s"])
     filled = {name: v if len(v) == rows else [None] * rows for name, v in columns.items()}
-    return _named_frame(filled, "flow", flow_ids, TCP_INFO_SCHEMA)
+    return _named(filled, "flow", flow_ids, result_schema.kinds("tcp_info"))
 
 
-def _named_frame(
-    columns: Mapping[str, Any],
-    key: str,
-    names: Sequence[str],
-    schema: Mapping[str, type[pl.DataType]],
-) -> pl.DataFrame:
-    lookup = pl.Series(list(names), dtype=pl.String)
-    return pl.DataFrame(
-        [
-            lookup.gather(pl.Series(columns[key]).cast(pl.Int64)).alias(key)
-            if name == key
-            else _column(name, columns[name], dtype)
-            for name, dtype in schema.items()
-        ]
+def _named(
+    columns: Mapping[str, Any], key: str, names: Sequence[str], kinds: Mapping[str, str]
+) -> Columns:
+    return Columns(
+        {
+            name: _text(columns[key], names) if name == key else _column(kind, columns[name])
+            for name, kind in kinds.items()
+        }
     )
 
 
-def _column(name: str, values: Any, dtype: type[pl.DataType]) -> pl.Series:
-    if isinstance(values, np.ndarray):
-        return pl.Series(name, values, nan_to_null=True).cast(dtype)
-    series = pl.Series(name, values, strict=False).cast(dtype)
-    return series.fill_nan(None) if dtype == pl.Float64 else series
+def _text(codes: Any, names: Sequence[str]) -> Text:
+    return Text(np.asarray(codes).astype(np.int32), names)
 
 
-def summary_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """The flows or links of a summary as a table; of a model its name, and why it is outside."""
-    return _typed(pl.DataFrame([_flat(row) for row in rows], infer_schema_length=None))
+def _column(kind: str, values: Any) -> Column:
+    if not isinstance(values, np.ndarray):
+        return column_of(kind, values)
+    return values.astype(np.float64, copy=False) if kind == "number" else values
 
 
-def typed_rows(columns: Iterable[pl.Series]) -> pl.DataFrame:
-    """The same of columns, where a table in a row stands under `table.column`."""
-    frame = pl.DataFrame(list(columns)).rename(_OF_MODELS, strict=False)
-    return _typed(frame.drop(name for name in frame.columns if name.startswith("model.")))
-
-
-def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    # Column by column: to plan a query takes longer than the columns of a short run do.
-    types = _row_types()
-    return pl.DataFrame([column.cast(types.get(column.name, pl.Float64)) for column in frame])
-
-
-#: What is kept of the model that has answered a flow or a link.
-_OF_MODELS = {"model.name": "model", "model.outside": "outside"}
+def summary_rows(rows: Iterable[Mapping[str, Any]]) -> Columns:
+    """The flows or links of a summary; of a model its name, and why it is outside."""
+    flat = [_flat(row) for row in rows]
+    kinds = row_kinds()
+    return Columns(
+        {
+            name: column_of(kinds.get(name, "number"), [row.get(name) for row in flat])
+            for name in dict.fromkeys(name for row in flat for name in row)
+        }
+    )
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,47 +92,37 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @functools.cache
-def _row_types() -> dict[str, type[pl.DataType]]:
-    """Types of all columns of flows and links; what FlowMonitor says has its name before it."""
+def row_kinds() -> dict[str, str]:
+    """Kinds of all columns of flows and links; what FlowMonitor says has its name before it."""
     monitor = result_schema.columns("flows.flow_monitor").items()
     found = {f"flow_monitor.{name}": column for name, column in monitor}
     for table in ("flows", "datagrams", "links"):
         found |= result_schema.columns(table)
-    types = {name: result_schema.data_type(column) for name, column in found.items()}
-    return {**types, "model": pl.String, "outside": pl.String}
+    kinds = {name: column.kind for name, column in found.items()}
+    return {**kinds, "model": "text", "outside": "text"}
 
 
-def parquet(frame: pl.DataFrame) -> bytes:
-    """A table as a Parquet file; the same table gives the same bytes."""
-    # Through memory, so that a full disk is an OSError when it is written, and no error in here.
-    buffer = io.BytesIO()
-    frame.write_parquet(
-        buffer, compression="zstd", compression_level=3, statistics=True, row_group_size=1 << 20
-    )
-    return buffer.getvalue()
-
-
-def read_series(path: Path) -> pl.DataFrame:
+def read_series(path: Path) -> Columns:
     """Read the time series of flows back."""
-    return read_parquet(path, SERIES_SCHEMA, _OPTIONAL)
+    optional = result_schema.kinds("series", optional=True)
+    return read_parquet(path, result_schema.kinds("series"), optional)
 
 
 def read_parquet(
-    path: Path,
-    schema: Mapping[str, type[pl.DataType]],
-    optional: Mapping[str, type[pl.DataType]] | None = None,
-) -> pl.DataFrame:
+    path: Path, kinds: Mapping[str, str], optional: Mapping[str, str] | None = None
+) -> Columns:
     """Read a table back and check its columns; those that are `optional` come last."""
     try:
-        frame = pl.read_parquet(path, memory_map=False)
+        table = Columns.from_parquet(path.read_bytes())
     except FileNotFoundError:
         raise InputError(f"{path}: missing; run the experiment again") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged table: {error}; run the experiment again") from None
-    if "flight_size_segments" in frame.columns:
+    if "flight_size_segments" in table:
         message = "flight_size_segments was renamed pipe_segments (RFC 6675)"
         raise InputError(f"{path}: {message}; run the experiment again")
-    present = {name: kind for name, kind in (optional or {}).items() if name in frame.columns}
-    if frame.schema != pl.Schema({**schema, **present}):
-        raise InputError(f"{path}: columns {frame.columns}, expected {list(schema)}")
-    return frame
+    present = {name: kind for name, kind in (optional or {}).items() if name in table}
+    found, expected = table.kinds, {**kinds, **present}
+    if list(found.items()) != list(expected.items()):
+        raise InputError(f"{path}: columns {list(found)}, expected {list(kinds)}")
+    return table

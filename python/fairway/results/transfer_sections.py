@@ -9,8 +9,7 @@ from fairway.ground import text
 from fairway.plot.page import FILL, Figure, Section, Table
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from fairway.ground.columns import Columns
     from fairway.results.data import RunData
 
 #: What a job says of itself that stands in the report, in words and in this order.
@@ -68,18 +67,18 @@ def _of_segments(run: RunData) -> list[list[str]]:
 
 def transfer_figures(run: RunData) -> list[Figure]:
     """Total goodput and retransmissions over time."""
-    from fairway.plot.figures import over_time
+    from fairway.plot.over_time import over_time
     from fairway.plot.quantities import Quantity
 
     total = total_goodput(run)
     figures = []
-    if not total.is_empty():
+    if total.rows:
         goodput = Quantity("total-goodput", "series", "goodput_bps", "Goodput",
                            "mean", "Goodput of all streams together over time")  # fmt: skip
         chart = over_time(total, goodput, width=FILL)
         figures.append(Figure("Goodput of all streams together", chart))
     again = retransmissions(run)
-    if not again.is_empty() and float(again["segments"].max() or 0) > 0:  # type: ignore[arg-type]
+    if (again.numbers("segments") > 0).any():
         quantity = Quantity("retransmissions", "series", "segments", "Segments retransmitted",
                             "extremes", "Segments retransmitted by each stream")  # fmt: skip
         chart = over_time(again, quantity, width=FILL)
@@ -98,51 +97,53 @@ def settings_section(run: RunData) -> list[Section]:
     return [Section("Settings", sentence, preformatted=tomli_w.dumps(_without_none(settings)))]
 
 
-def total_goodput(run: RunData) -> pl.DataFrame:
+def total_goodput(run: RunData) -> Columns:
     """Goodput of all flows together, in as many intervals as a flow has samples.
 
     Flows are sampled together but end alone: what each has delivered is taken to grow evenly
     between its samples.
     """
     import numpy as np
-    import polars as pl
 
-    series = run.series.drop_nulls("goodput_bps")
-    schema = {"t_s": pl.Float64, "flow": pl.String, "goodput_bps": pl.Float64}
-    if series.is_empty():
-        return pl.DataFrame(schema=schema)
+    from fairway.ground.columns import Columns, Text
+
+    series = run.sampled("series")
+    series = series.keep(series.known("goodput_bps"))
+    flows = series.text("flow")
+    times, goodputs = series.numbers("t_s"), series.numbers("goodput_bps")
     starts = {of["id"]: of["start_s"] for of in run.summary["transfer"]["flows"]}
-    most = int(series.group_by("flow").len()["len"].max() or 1)  # type: ignore[arg-type]
-    end = float(series["t_s"].max() or 0.0)  # type: ignore[arg-type]
+    most = max((int(flows.equals(name).sum()) for name in flows.present), default=0)
+    end = float(times.max(initial=0.0))
     grid = np.linspace(0.0, end, most + 1)
     delivered = np.zeros(most + 1)
-    for (flow,), rows in series.group_by("flow", maintain_order=True):
-        times = np.concatenate([[min(starts.get(str(flow), 0.0), end)], rows["t_s"].to_numpy()])
-        bits = np.concatenate([[0.0], np.cumsum(rows["goodput_bps"].to_numpy() * np.diff(times))])
-        delivered += np.interp(grid, times, bits)
+    for flow in flows.present:
+        own = flows.equals(flow)
+        ends = np.concatenate([[min(starts.get(flow, 0.0), end)], times[own]])
+        bits = np.concatenate([[0.0], np.cumsum(goodputs[own] * np.diff(ends))])
+        delivered += np.interp(grid, ends, bits)
     step = end / most if end else 1.0
-    columns = {"t_s": grid[1:], "flow": ["all"] * most, "goodput_bps": np.diff(delivered) / step}
-    return pl.DataFrame(columns, schema=schema)
-
-
-def retransmissions(run: RunData) -> pl.DataFrame:
-    """Segments that each flow retransmitted since its sample before."""
-    import polars as pl
-
-    column = "total_retrans_segments"
-    if run.tcp_info is None:
-        return pl.DataFrame(schema={"t_s": pl.Float64, "flow": pl.String, "segments": pl.Float64})
-    news = pl.col(column).cast(pl.Int64).diff().over("flow")
-    # The first sample, and that of a connection that took another's place, begin at zero.
-    return run.tcp_info.select(
-        "t_s",
-        "flow",
-        pl.when(news < 0)
-        .then(pl.col(column))
-        .otherwise(news.fill_null(pl.col(column).cast(pl.Int64)))
-        .cast(pl.Float64)
-        .alias("segments"),
+    return Columns(
+        {"t_s": grid[1:], "flow": Text.of(["all"] * most), "goodput_bps": np.diff(delivered) / step}
     )
+
+
+def retransmissions(run: RunData) -> Columns:
+    """Segments that each flow retransmitted since its sample before."""
+    import numpy as np
+
+    from fairway.ground.columns import Columns
+
+    info = run.table("tcp_info")
+    if info is None:
+        return Columns.empty({"t_s": "number", "flow": "text", "segments": "number"})
+    totals, flows = info.numbers("total_retrans_segments"), info.text("flow")
+    # The first sample, and that of a connection that took another's place, begin at zero.
+    segments = totals.copy()
+    for flow in flows.present:
+        own = np.flatnonzero(flows.equals(flow))
+        news = np.diff(totals[own])
+        segments[own[1:]] = np.where(news >= 0, news, totals[own[1:]])
+    return Columns({"t_s": info["t_s"], "flow": flows, "segments": segments})
 
 
 def _said(key: str, value: Any) -> str:

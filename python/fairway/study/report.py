@@ -14,7 +14,7 @@ import fairway.metrics.episodes
 import fairway.results.tables  # noqa: F401
 from fairway.ground import text
 from fairway.plot.citation import citation
-from fairway.plot.page import Section, Table, render
+from fairway.plot.page import Section, Table, chart_library, render
 from fairway.results.report import experiment_section, window_sentence
 from fairway.study.claim_sections import Place, speaks_of, verdicts
 from fairway.study.claims import MEANING, Finding, Verdict
@@ -23,6 +23,8 @@ from fairway.study.figures import figure_section
 from fairway.study.runs import linked_rows, run_table
 from fairway.sweep.repetitions import remark_on_alike, sentence
 from fairway.sweep.report import source_of
+
+chart_library()  # which is read then, too
 
 _WHY = (
     "Each claim opens to what decided it: every effect that it speaks of, with its 95 % interval "

@@ -11,7 +11,7 @@ from typing import Any
 from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
-from fairway.ground import inventory, store
+from fairway.ground import extras, inventory, store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_report
 from fairway.study.claims import Cell, Finding, judge_all, readable
@@ -60,6 +60,7 @@ def reproduce_study(
     Raises:
         InputError: If there is no such part, no shortened form, or nothing is left to run.
     """
+    extras.require("reproduce", *extras.OF_SWEEPS)
     from fairway.study.report import study_report
 
     skipped = _skipped(study, only, quick=quick) if study.is_divided else {}

@@ -11,7 +11,8 @@ import polars as pl
 from fairway.ground import text
 from fairway.metrics.phases import of_series
 from fairway.plot import vega
-from fairway.plot.figures import Width, over_time, thin
+from fairway.plot.figures import Width
+from fairway.plot.over_time import over_time, thin
 from fairway.plot.page import FILL, Figure, Section
 from fairway.plot.quantities import QUANTITIES, Quantity
 from fairway.results.phase_charts import phase_chart
@@ -160,7 +161,7 @@ def small_multiples(result: PartResult, figure: Mapping[str, Any]) -> Section:
     shown = [
         thin(frame, quantity.key, quantity.column, _SMALL_POINTS, quantity.keep) for frame in frames
     ]
-    tops = [float(frame[quantity.column].max() or 0.0) for frame in shown]  # type: ignore[arg-type]
+    tops = [float(table.numbers(quantity.column).max(initial=0.0)) for table in shown]
     y_max = max(tops, default=0.0) * quantity.scale
     charts = []
     for outcome, frame in zip(drawn, frames, strict=True):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import Point
+from fairway.ground import extras
 from fairway.results.captures import are_wanted
 from fairway.sweep.executor import Finished
 from fairway.sweep.packed_run import PackedRun, pack
@@ -125,13 +126,10 @@ def connect(address: str, answer: Answer, threads: int) -> Iterator[Callable[[St
 
     Yields what gives the workers for a part of a plan.
     """
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError(
-            "--dask: needs the package distributed; `pip install 'fairway[dask]'` installs it"
-        ) from None
+    extras.require("--dask", "distributed")
+    import dask
+    from distributed import Client, LocalCluster
+
     if answer.backend.name not in _BACKENDS:
         raise InputError(
             f"--dask: backend {answer.backend.name} answers on this machine alone; workers have "

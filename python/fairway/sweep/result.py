@@ -67,11 +67,11 @@ class Sweep(SweepData):
 
         A report that cannot be drawn is a warning, `fairway.NotDrawn`.
         """
-        from fairway.results.tables import parquet
+        from fairway.ground.columns import Columns
 
         tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
         for name, table in tables.items():
-            store.write_file(directory / f"{name}.parquet", parquet(table))
+            store.write_file(directory / f"{name}.parquet", Columns.of(table).parquet())
         store.write_file(directory / "summary.json", self._summary_pieces())
         store.write_file(directory / store.MANIFEST, self._manifest())
         draw_report(directory, report or self.report, again)

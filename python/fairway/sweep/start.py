@@ -10,7 +10,7 @@ from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import MAX_SEED, Plan, plan, source_of_experiment
-from fairway.ground import store
+from fairway.ground import extras, store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_figures
 from fairway.plot.formats import check_formats
@@ -103,6 +103,7 @@ def run(
     chosen = find_backend(backend)
     with permitting(python=allow_python, backend=chosen.name if dask is None else "--dask"):
         planned = plan(experiment, overrides=changes, algorithms=algorithms)
+    extras.require("a sweep", *(extras.OF_SWEEPS if planned.is_sweep else ()))
     directory = None if out is None else Path(out)
     if directory is not None:
         source = source or source_of_experiment("run", experiment, changes, chosen.name)

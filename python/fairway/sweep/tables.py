@@ -67,12 +67,10 @@ def part_table(
     """One row per run and flow or link: the run's axes, repetition and seed, then its figures."""
     import polars as pl
 
-    from fairway.results.tables import typed_rows
-
     columns, counts = summaries.rows(part)
     if not columns:
         return pl.DataFrame()
-    figures = typed_rows([_series(name, values) for name, values in columns.items()])
+    figures = _typed_rows([_series(name, values) for name, values in columns.items()])
     runs = [index for index, count in enumerate(counts.tolist()) for _ in range(count)]
     named = [
         series.gather(runs)
@@ -80,6 +78,25 @@ def part_table(
     ]
     place = {series.name for series in named}
     return pl.DataFrame(named).hstack(figures.drop(place & set(figures.columns)))
+
+
+#: What is kept of the model that has answered a flow or a link.
+_OF_MODELS = {"model.name": "model", "model.outside": "outside"}
+
+
+def _typed_rows(columns: Sequence[pl.Series]) -> pl.DataFrame:
+    """As `results.tables.summary_rows`, where a table in a row stands under `table.column`."""
+    import polars as pl
+
+    from fairway.ground.result_schema import data_type
+    from fairway.results.tables import row_kinds
+
+    kinds, found = row_kinds(), []
+    for column in columns:
+        name = _OF_MODELS.get(column.name, column.name)
+        if not name.startswith("model."):
+            found.append(column.cast(data_type(kinds.get(name, "number"))).alias(name))
+    return pl.DataFrame(found)
 
 
 def _numbered(outcomes: Sequence[Outcome], summaries: _core.Summaries) -> list[pl.Series]:

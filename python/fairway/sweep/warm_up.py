@@ -118,15 +118,15 @@ def settle(
 
 def ends_of(outcome: Outcome) -> list[Found]:
     """Where the goodput of each flow of a run settles, of those that last to the end."""
-    import polars as pl
-
     from fairway.stats import mser5
 
     found = []
     period_ns = outcome.point.resolved.sample_ns
-    series = outcome.run.series
+    series = outcome.run.sampled("series")
+    series = series.keep(series.known("goodput_bps"))
     for row in outcome.summary["flows"]:
-        goodputs = series.filter(pl.col("flow") == row["id"])["goodput_bps"].drop_nulls().to_list()
+        own = series.text("flow").equals(row["id"])
+        goodputs = series.numbers("goodput_bps")[own].tolist()
         if row["fct_s"] is not None or not goodputs:
             continue
         end = mser5(goodputs)

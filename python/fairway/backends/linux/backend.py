@@ -77,10 +77,10 @@ class Linux:
                 "kernel": self._said(data),
                 "warnings": _cautions_of_run(self._kernel, data),
             },
-            series=lambda: tables().series_frame(data.series, data.flow_ids),
-            queues=lambda: tables().queue_frame(data.queues, data.link_ids),
+            series=lambda: tables().series_of(data.series, data.flow_ids),
+            queues=lambda: tables().queues_of(data.queues, data.link_ids),
             version=_core.version(),
-            tcp_info=lambda: tables().tcp_info_frame(data.tcp_info, data.flow_ids),
+            tcp_info=lambda: tables().tcp_info_of(data.tcp_info, data.flow_ids),
             captures=captures,
             owns_captures=True,
         )

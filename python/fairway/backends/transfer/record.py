@@ -23,7 +23,7 @@ from fairway.experiment.plan import plan
 from fairway.results.run import Run
 
 if TYPE_CHECKING:
-    import polars as pl
+    from fairway.ground.columns import Columns
 
 
 def summary_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -62,23 +62,26 @@ def run_of(data: TransferData, settings: Mapping[str, Any] | None = None) -> Run
     )
 
 
-def series(data: TransferData) -> Any:
+def series(data: TransferData) -> Columns:
     """The time series of its flows, as they were sampled."""
-    return tables().series_frame(data.series(), data.flow_ids)
+    found: Columns = tables().series_of(data.series(), data.flow_ids)
+    return found
 
 
-def tcp_info(data: TransferData) -> Any:
+def tcp_info(data: TransferData) -> Columns:
     """What the kernel said of its flows, as they were sampled."""
-    return tables().tcp_info_frame(data.tcp_info(), data.flow_ids)
+    found: Columns = tables().tcp_info_of(data.tcp_info(), data.flow_ids)
+    return found
 
 
-def _in_order(frame: pl.DataFrame) -> pl.DataFrame:
+def _in_order(table: Columns) -> Columns:
     """Flows that were sampled together in the order of their numbers, as legends have them."""
-    import polars as pl
+    import numpy as np
 
-    names = sorted(frame["flow"].unique(), key=natural)
-    number = pl.col("flow").replace_strict(names, range(len(names)), return_dtype=pl.UInt32)
-    return frame.sort("t_s", number, maintain_order=True)
+    flows = table.text("flow")
+    places = {name: place for place, name in enumerate(sorted(flows.names, key=natural))}
+    numbers = np.array([places[name] for name in flows.names], dtype=np.int64)[flows.codes]
+    return table.keep(np.lexsort((numbers, table.numbers("t_s"))))
 
 
 #: Where modules are found is given behind directory and source, so that both processes are the

@@ -10,7 +10,8 @@ import polars as pl
 from fairway.capture.analysis.series import coarser
 from fairway.capture.analysis.tables import PHASES
 from fairway.plot import vega
-from fairway.plot.figures import PALETTE, inline, zoom
+from fairway.plot.figures import PALETTE, inline
+from fairway.plot.over_time import zoom
 
 Width = int | Literal["container"]
 

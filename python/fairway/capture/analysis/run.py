@@ -70,14 +70,13 @@ class CapturedRun(Run):
     @classmethod
     def own_tables(cls, directory: Path) -> dict[str, Any]:
         """Packets, and what each flow was over time."""
-        from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA, PACKET_SCHEMA
+        from fairway.ground import result_schema
         from fairway.results.tables import read_parquet
 
+        files = {"packets": (PACKETS, "packets"), "capture_series": (CAPTURE_SERIES, "intervals")}
         return {
-            "packets": partial(read_parquet, directory / PACKETS, PACKET_SCHEMA),
-            "capture_series": partial(
-                read_parquet, directory / CAPTURE_SERIES, CAPTURE_SERIES_SCHEMA
-            ),
+            name: partial(read_parquet, directory / file, result_schema.kinds(table))
+            for name, (file, table) in files.items()
         }
 
 

@@ -9,7 +9,6 @@ import polars as pl
 
 from fairway import _core
 from fairway.ground import result_schema
-from fairway.results.tables import SERIES_SCHEMA
 
 #: Columns of `packets.parquet`: one row for each segment with data, each acknowledgement and each
 #: block that it selectively acknowledges. `flow` is the direction that the data goes; times are
@@ -147,7 +146,7 @@ def coarser(series: pl.DataFrame, points: int) -> pl.DataFrame:
 def as_run(series: pl.DataFrame, mss_bytes: Mapping[str, float]) -> pl.DataFrame:
     """The same in the schema of every run's series, windows in segments of each flow's size."""
     if series.is_empty():
-        return pl.DataFrame(schema=SERIES_SCHEMA)
+        return pl.DataFrame(schema=result_schema.frame("series"))
     mss = pl.col("flow").replace_strict(
         {flow: max(size, 1.0) for flow, size in mss_bytes.items()}, return_dtype=pl.Float64
     )

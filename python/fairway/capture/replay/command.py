@@ -18,11 +18,11 @@ from fairway.capture.replay import report
 from fairway.capture.replay.path import Transfer, experiment_text
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
-from fairway.ground import store, text
+from fairway.ground import extras, store, text
+from fairway.ground.columns import Columns
 from fairway.plot.drawing import draw_report
 from fairway.plot.page import Table
 from fairway.results.run import Run
-from fairway.results.tables import parquet
 from fairway.sweep.result import Sweep
 
 #: The experiment file beside the results.
@@ -142,6 +142,7 @@ def replay(
     quiet: bool = True,
 ) -> Replay:
     """Fit a path to a captured transfer; simulate the same bytes under other algorithms."""
+    extras.require("replay", *extras.OF_SWEEPS)
     from fairway.sweep.start import run
 
     source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
@@ -164,7 +165,7 @@ def replay(
         store.write_file(Path(out) / FILE, experiment)
         result = json.dumps(done.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
         store.write_file(Path(out) / report.RESULT, result + "\n")
-        store.write_file(Path(out) / report.CAPTURED, parquet(transfer.series))
+        store.write_file(Path(out) / report.CAPTURED, Columns.of(transfer.series).parquet())
         draw_report(Path(out), lambda: report.page(done.to_json(), transfer.series, sweep))
     return done
 

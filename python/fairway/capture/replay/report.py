@@ -8,11 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from fairway.capture.analysis.series import CAPTURE_SERIES_SCHEMA
-from fairway.ground import store, text
+from fairway.ground import result_schema, store, text
 from fairway.ground.shape import NUMBER_OR_NONE, TEXT_OR_NONE
 from fairway.plot import vega
-from fairway.plot.figures import over_time
+from fairway.plot.over_time import over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import IN_ORDER, Quantity
 from fairway.results.tables import read_parquet
@@ -141,7 +140,7 @@ def load(directory: Path) -> tuple[dict[str, Any], pl.DataFrame, Sweep] | None:
     if not (directory / RESULT).is_file():
         return None
     result = store.read_json(directory / RESULT, "replay", _RESULT_SHAPE)
-    captured = read_parquet(directory / CAPTURED, CAPTURE_SERIES_SCHEMA)
+    captured = read_parquet(directory / CAPTURED, result_schema.kinds("intervals")).frame()
     return result, captured, load_sweep(directory)
 
 

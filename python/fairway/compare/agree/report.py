@@ -13,7 +13,8 @@ from fairway.compare.agree.data import AgreementData, Finding, PointAgreement
 from fairway.compare.agree.tables import IN_LINES, different, point_tables, remarks, sweep_tables
 from fairway.ground import text
 from fairway.plot import vega
-from fairway.plot.figures import PALETTE, Width, inline, layered, thin
+from fairway.plot.figures import PALETTE, Width, inline, layered
+from fairway.plot.over_time import thin
 from fairway.plot.page import FILL, Figure, Section, Table, render
 
 #: Okabe and Ito's green, vermilion, and grey.
@@ -74,11 +75,15 @@ def windows(
 
 def _line(values: Any, of: Curves, side: str, name: str, points: int) -> pl.DataFrame:
     frame = pl.DataFrame({"t_s": of.t_s, "line": [name] * len(of.t_s), "v": values})
-    return thin(frame, "line", "v", points, "extremes").select(
-        pl.col("t_s").round(2).alias("t"),
-        pl.lit(side).alias("side"),
-        "line",
-        pl.col("v").round_sig_figs(4),
+    return (
+        thin(frame, "line", "v", points, "extremes")
+        .frame()
+        .select(
+            pl.col("t_s").round(2).alias("t"),
+            pl.lit(side).alias("side"),
+            "line",
+            pl.col("v").round_sig_figs(4),
+        )
     )
 
 

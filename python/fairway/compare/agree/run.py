@@ -25,7 +25,7 @@ from fairway.experiment.plan import (
     source_of_experiment,
 )
 from fairway.experiment.scenarios import merged
-from fairway.ground import shape, store
+from fairway.ground import extras, shape, store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
@@ -207,6 +207,7 @@ def agree(
         fairway.InputError: If something given cannot be used, or a backend is not there.
         fairway.RunFailed: If runs failed.
     """
+    extras.require("agree", *extras.OF_SWEEPS)
     check_formats(figures)
     directory = None if out is None else Path(out)
     accepted = accepted_differences(tolerances)

@@ -8,7 +8,8 @@ from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, Cell, FidelityData,
 from fairway.compare.fidelity.tables import missed, tables, tolerances
 from fairway.metrics.episodes import Trace
 from fairway.plot import vega
-from fairway.plot.figures import PALETTE, Width, inline, thin
+from fairway.plot.figures import PALETTE, Width, inline
+from fairway.plot.over_time import thin
 from fairway.plot.page import FILL, Figure, Section, render
 
 #: Charts side by side on paper.
@@ -41,8 +42,10 @@ def windows(cell: Cell, *, width: Width = 150, height: int = 80) -> vega.Chart:
 
 def _line(trace: Trace, side: str) -> pl.DataFrame:
     frame = pl.DataFrame({"t_s": trace.t_s, "side": [side] * len(trace.t_s), "v": trace.cwnd})
-    return thin(frame, "side", "v", _POINTS, "extremes").select(
-        pl.col("t_s").round(2).alias("t"), "side", pl.col("v").round_sig_figs(4)
+    return (
+        thin(frame, "side", "v", _POINTS, "extremes")
+        .frame()
+        .select(pl.col("t_s").round(2).alias("t"), "side", pl.col("v").round_sig_figs(4))
     )
 
 

@@ -15,7 +15,7 @@ from fairway.compare.fidelity.recording import Recorded
 from fairway.compare.fidelity.tables import tables
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, Point, plan
-from fairway.ground import store
+from fairway.ground import extras, store
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
@@ -77,6 +77,7 @@ def fidelity(
         fairway.InputError: If there is no recording, or something in it cannot be used.
         fairway.RunFailed: If runs failed.
     """
+    extras.require("fidelity", *extras.OF_SWEEPS)
     check_formats(figures)
     if figures and out is None:
         raise InputError("figures: need a directory for the results, where they shall go")

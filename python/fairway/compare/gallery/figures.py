@@ -15,7 +15,8 @@ from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment.scenarios import Scenario, is_own, variant
 from fairway.ground import text
 from fairway.plot import vega
-from fairway.plot.figures import PALETTE, inline, thin
+from fairway.plot.figures import PALETTE, inline
+from fairway.plot.over_time import thin
 from fairway.plot.quantities import Keep
 
 #: Lines of flows that are there for an algorithm to meet, and of queues.
@@ -254,10 +255,14 @@ def _line(
     keep: Keep = "extremes",
 ) -> pl.DataFrame:
     """A time series as it is drawn: time `t`, value `v` and the name of the line `id`."""
-    return thin(frame, key, column, points, keep).select(
-        pl.col("t_s").round(2).alias("t"),
-        pl.col(key).alias("id"),
-        (pl.col(column) * scale).round_sig_figs(4).alias("v"),
+    return (
+        thin(frame, key, column, points, keep)
+        .frame()
+        .select(
+            pl.col("t_s").round(2).alias("t"),
+            pl.col(key).alias("id"),
+            (pl.col(column) * scale).round_sig_figs(4).alias("v"),
+        )
     )
 
 

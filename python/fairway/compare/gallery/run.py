@@ -11,7 +11,7 @@ from fairway.backends import backend as find_backend
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment import scenarios
 from fairway.experiment.plan import Plan, Point, plan
-from fairway.ground import inventory, registry, store, text
+from fairway.ground import extras, inventory, registry, store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.formats import check_formats, format_of
@@ -124,6 +124,7 @@ def gallery(
     Raises:
         fairway.InputError: If there is no such algorithm, or a file cannot be written.
     """
+    extras.require("gallery", *extras.OF_SWEEPS)
     check_formats(figures)
     known = registry.algorithms()
     algorithms = scenarios.select(known, names) if names else known

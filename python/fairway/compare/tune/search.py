@@ -13,7 +13,7 @@ from fairway.compare.tune.objective import Objective
 from fairway.compare.tune.space import Parameter
 from fairway.compare.tune.subject import Settings
 from fairway.errors import InputError
-from fairway.ground import text
+from fairway.ground import extras, text
 
 if TYPE_CHECKING:
     import optuna
@@ -196,12 +196,7 @@ def _loss(
 
 def require_optuna() -> Any:
     """The library, or what to do where it is not installed."""
-    try:
+    with extras.needed("fairway tune"):
         import optuna
-    except ImportError as error:
-        raise InputError(
-            "fairway tune: needs Optuna, which is not installed; install it with "
-            "pip install 'fairway[tune]'"
-        ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
