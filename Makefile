@@ -83,7 +83,7 @@ linux: $(BUILT)
 lab: $(LAB)
 	$(BIN)/python -m fairway.lab.build --site site/lab
 
-$(LAB): $(BUILT) $(RUST_SOURCES) $(wildcard python/fairway/lab/*.py python/fairway/plot/templates/* examples/*.toml)
+$(LAB): $(BUILT) $(RUST_SOURCES) $(wildcard python/fairway/lab/*.py python/fairway/plot/templates/* python/fairway/exercises/*.py python/fairway/exercises/*/*.toml examples/*.toml)
 	@test -n "$(LAB_FLAGS)" -o -d "$$(rustc --print target-libdir --target $(WASM))" \
 		|| rustup target add $(WASM) \
 		|| { echo "Rust cannot compile for $(WASM): \`rustup target add $(WASM)\` failed; docs/commands/lab.md has the way without rustup" >&2; exit 1; }

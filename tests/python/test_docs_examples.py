@@ -35,6 +35,7 @@ SHOWN = {
     "rust": "crates/sim/tests/own_algorithm.rs compiles it",
     "text": "output, a formula or a file, as the page says",
     "json": "a form, with invented numbers",
+    "yaml": "test_workflows.py runs the steps of the files that it is from",
     "": "a tree of files, or an extract",
 }
 #: Blocks of Python that are run, in the order of their page, beside `pair.toml` and `runs/sweep`.

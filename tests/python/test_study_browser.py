@@ -196,7 +196,7 @@ def test_print_opens_every_fold_and_closes_it_again(opened):
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {open_now}; }})")
     page.pdf()
     every = page.locator("main details:not(.chart details)").count()
-    assert every == 4  # three claims and the experiment
+    assert every == 5  # three claims, the experiment, and how to cite it
     assert page.evaluate("window.printed") == every
     expect_open(page, 1)
 
