@@ -124,7 +124,7 @@ soak: $(BUILT)
 # libraries have: AddressSanitizer watches them where the compiler has it (the Rust unstable book,
 # "sanitizer": Linux with glibc on these two).
 SECONDS ?= 60
-TARGETS ?= capture text packet gzip experiment trace script frame admission iperf3 journal
+TARGETS ?= capture text packet gzip experiment trace script frame admission iperf3 journal parquet
 SANITIZER ?= $(if $(filter x86_64 aarch64,$(shell uname -m)),address,none)
 FUZZER := cargo +nightly fuzz
 # Freed memory that the sanitizer holds back counts against the limit of a target's memory.
@@ -145,7 +145,7 @@ fuzz:
 		case $$target in \
 			experiment|trace) seeds=examples ;; \
 			script) seeds=tests/scripts ;; \
-			frame|admission|iperf3|journal) seeds= ;; \
+			frame|admission|iperf3|journal|parquet) seeds= ;; \
 			*) seeds=tests/captures ;; \
 		esac; \
 		$(unpack_corpus); \

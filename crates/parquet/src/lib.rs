@@ -13,7 +13,7 @@ mod write;
 
 use std::borrow::Cow;
 
-pub use read::{ReadError, read};
+pub use read::{ReadError, read, read_within};
 pub use write::write;
 
 /// A column of a table.

@@ -45,8 +45,8 @@ pub fn read(file: &[u8]) -> Found<Vec<Column<'static>>> {
     read_within(file, ALWAYS_BYTES.max(file.len().saturating_mul(MOST_EXPANSION)))
 }
 
-/// The same with so many bytes of memory at most.
-pub(crate) fn read_within(file: &[u8], most: usize) -> Found<Vec<Column<'static>>> {
+/// The same with about so many bytes of memory at most, beside what the metadata take.
+pub fn read_within(file: &[u8], most: usize) -> Found<Vec<Column<'static>>> {
     let metadata = metadata(file)?;
     let mut elements = metadata.list(2).ok_or(Damaged("schema"))?.iter();
     let root = elements.next().ok_or(Damaged("schema"))?;
@@ -159,12 +159,15 @@ impl Reader {
         let mut dictionary = None;
         let mut left = rows;
         while left > 0 {
+            let before = rest.len();
             let header = Thrift::read(&mut rest).ok_or(Damaged("pages"))?;
             let compressed = header.size(3).and_then(|size| rest.split_at_checked(size));
             let (compressed, after) = compressed.ok_or(Damaged("pages"))?;
             rest = after;
             let size = header.size(2).ok_or(Damaged("pages"))?;
-            budget.take(size)?;
+            // Many columns may name one page, so its bytes in the file count each time: they take
+            // time to read, even where they hold nothing.
+            budget.take(size.saturating_add(before - rest.len()))?;
             let content = if codec == GZIP { &inflated(compressed, size)? } else { compressed };
             match header.number(1) {
                 Some(DICTIONARY_PAGE) if dictionary.is_none() => {

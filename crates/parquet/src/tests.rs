@@ -3,8 +3,7 @@ use std::borrow::Cow;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::read::read_within;
-use crate::{Column, ReadError, Values, hybrid, read, write};
+use crate::{Column, ReadError, Values, hybrid, read, read_within, write};
 
 fn column<'a>(name: &'a str, values: Values<'a>) -> Column<'a> {
     Column { name: Cow::Borrowed(name), values, present: None }
@@ -101,6 +100,18 @@ fn a_file_cannot_ask_for_more_memory_than_it_may_have() {
     let file = write(&[column("drops", Values::Count(Cow::Owned(vec![7; 100_000])))]);
     assert!(file.len() < 300 && read(&file).is_ok());
     assert_eq!(read_within(&file, 800_000), Err(ReadError::TooLarge(800_000)));
+}
+
+#[test]
+fn bytes_that_hold_nothing_count_as_well() {
+    // 8007 of the page, and 24 for each row: its value, whether it has one, and its bits. The page's
+    // header and its bytes in the file come on top, as other columns may name the same page.
+    let values: Vec<f64> = (0..1000).map(|n| f64::from(n).sqrt()).collect();
+    let file = write(&[column("t_s", real(&values))]);
+    let most = 8007 + 24 * 1000;
+    assert!(file.len() > 4000);
+    assert_eq!(read_within(&file, most), Err(ReadError::TooLarge(most)));
+    assert!(read_within(&file, most + file.len()).is_ok());
 }
 
 #[test]
