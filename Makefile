@@ -23,6 +23,9 @@ AGENT := python/fairway/bin/fairway-guest
 # What draws charts in reports.
 CHARTS := python/fairway/plot/library/vega-embed.js
 
+# Writes which commit the package is built of.
+COMMIT := $(BIN)/python tools/commit.py
+
 # The simulator of the page, and what it is compiled for.
 LAB := python/fairway/lab/page/built/lab.wasm
 WASM := wasm32-unknown-unknown
@@ -51,7 +54,9 @@ help:
 	@echo "make docs-figures  the documentation's figures and numbers again, from new runs"
 	@echo "make clean    remove everything that these commands made, except runs/"
 
+# Python sources are used in place, so the commit may be another without anything to compile.
 build: $(BUILT)
+	@$(COMMIT)
 
 # Zig, a linker among other things, links against an older glibc than this machine's: the wheel is for
 # every Linux since 2014. Without one, a wheel built on Debian 12 asks for 2.34. So does the agent for
@@ -62,6 +67,7 @@ wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
 	cargo build --release --locked --quiet --package fairway-guest
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
 	@rm -f dist/*.whl
+	@$(COMMIT)
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
 
 $(ZIG): $(TOOLS) requirements/wheel.lock
@@ -70,6 +76,7 @@ $(ZIG): $(TOOLS) requirements/wheel.lock
 
 sdist: $(TOOLS) $(CHARTS) $(LAB)
 	@rm -f dist/*.tar.gz
+	@$(COMMIT)
 	$(BIN)/maturin sdist --out dist
 
 demo: $(BUILT)
@@ -291,6 +298,7 @@ define compile
 	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet
 	@cargo build --profile $(1) --locked --quiet --package fairway-guest
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(1)/fairway-guest" $(AGENT)
+	@$(COMMIT)
 	@$(BIN)/python -m compileall -q python/fairway
 	@mv $(BUILT).begun $(BUILT)
 endef

@@ -166,4 +166,7 @@ def test_no_sentence_of_the_help_is_cut():
 
 
 def test_the_version_is_that_of_the_package():
-    assert command("--version").stdout.strip() == f"fairway {fairway.__version__}"
+    shown = command("--version").stdout.strip()
+    assert re.fullmatch(
+        rf"fairway {fairway.__version__}( \(commit [0-9a-f]{{12}}( with changes)?\))?", shown
+    )

@@ -213,11 +213,11 @@ def _examine() -> list[Check]:
 
 def _core() -> Check:
     try:
-        core = importlib.import_module("fairway._core")
+        program = importlib.import_module("fairway.ground.program")
         algorithms = importlib.import_module("fairway.ground.registry").algorithms()
     except ImportError as error:
         return Check("simulator", "missing", str(error), "install Fairway again: make build")
-    return Check("simulator", "ok", f"version {core.version()}, {len(algorithms)} algorithms")
+    return Check("simulator", "ok", f"version {program.named()}, {len(algorithms)} algorithms")
 
 
 def _library(name: str) -> Check:

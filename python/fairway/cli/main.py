@@ -38,9 +38,9 @@ _COMMANDS = (
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from fairway import _core
+        from fairway.ground import program
 
-        typer.echo(f"fairway {_core.version()}")
+        typer.echo(f"fairway {program.named()}")
         raise typer.Exit
 
 

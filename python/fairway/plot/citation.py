@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairway.ground import text
+from fairway.ground import program, text
 from fairway.plot.page import Citation, Table
 
 TITLE = "Fairway: a laboratory for TCP congestion control"
@@ -25,12 +25,14 @@ class Source:
         version: Version of Fairway that computed it.
         content_hash: SHA-256 over everything that decides it, in hexadecimal digits.
         seeds: Those of its runs.
+        commit: Of which that Fairway was built, as `program.commit` gives it; None if unknown.
     """
 
     name: str
     version: str
     content_hash: str
     seeds: Sequence[int]
+    commit: str | None = None
 
 
 def citation(sources: Sequence[Source]) -> Citation:
@@ -38,32 +40,47 @@ def citation(sources: Sequence[Source]) -> Citation:
     each = [
         f"experiment {source.content_hash[:_DIGITS]}, {_seeds(source.seeds)}" for source in sources
     ]
-    versions = list(dict.fromkeys(source.version for source in sources))
-    known = f"Fairway {' and '.join(versions)} ({', '.join(AUTHORS)})"
+    builds = list(dict.fromkeys((source.version, source.commit) for source in sources))
+    known = f"Fairway {' and '.join(map(_build, builds))} ({', '.join(AUTHORS)})"
     rows = [
-        [source.name, source.version, _seeds(source.seeds), source.content_hash]
+        [source.name, source.version, source.commit or text.ABSENT, _seeds(source.seeds),
+         source.content_hash]
         for source in sources
-    ]
-    columns = ["", "Fairway", "seeds", "SHA-256 of the experiment and of what else decides it"]
+    ]  # fmt: skip
+    columns = ["", "Fairway", "commit", "seeds"]
+    columns.append("SHA-256 of the experiment and of what else decides it")
+    if all(source.commit is None for source in sources):
+        del columns[2]
+        rows = [row[:2] + row[3:] for row in rows]
     return Citation(
         f"Computed with {known}: {'; '.join(each)}.",
         Table("What was computed", columns, rows, labels=len(columns)),
-        "\n\n".join(map(_entry, versions)),
+        "\n\n".join(map(_entry, builds)),
     )
 
 
-def _entry(version: str) -> str:
+def _build(build: tuple[str, str | None]) -> str:
+    """Version and commit."""
+    version, commit = build
+    return f"{version} of {program.in_words(commit)}" if commit else version
+
+
+def _entry(build: tuple[str, str | None]) -> str:
     """An entry for BibLaTeX; BibTeX takes `@software` for `@misc`."""
+    version, commit = build
     # From a file that anybody may have written, into one that LaTeX reads.
     shown = re.sub(r"[^0-9A-Za-z.+-]", "", version)
+    key = f"{shown}-{commit[:8]}" if commit else shown
+    note = [f"  note    = {{{program.in_words(commit)}}},"] if commit else []
     authors = " and ".join(f"{{{author}}}" for author in AUTHORS)
     title = TITLE.replace("TCP", "{TCP}")
     return "\n".join(
         [
-            f"@software{{fairway-{shown},",
+            f"@software{{fairway-{key},",
             f"  author  = {{{authors}}},",
             f"  title   = {{{title}}},",
             f"  version = {{{shown}}},",
+            *note,
             f"  license = {{{' OR '.join(LICENCES)}}},",
             "}",
         ]

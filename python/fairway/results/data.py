@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairway.ground import store, text
+from fairway.ground import program, store, text
 from fairway.results.captures import copy as copy_captures
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class RunData:
         experiment: The experiment's document, without a sweep.
         summary: Everything of `summary.json`: flows, links and metrics over the measuring window.
         version: Version of Fairway that computed it.
+        commit: Gives the commit of which that Fairway was built, if it is known.
         captures: Directory of packet captures, if some were taken.
     """
 
@@ -67,6 +68,7 @@ class RunData:
         experiment: dict[str, Any],
         summary: dict[str, Any],
         version: str,
+        commit: Callable[[], str | None] = program.commit,
         series: Source | None = None,
         queues: Source | None = None,
         tcp_info: Source | None = None,
@@ -84,6 +86,7 @@ class RunData:
         }  # fmt: skip
         self._tables: dict[str, Columns] = {}
         self.version = version
+        self.commit = commit
         self.captures = captures
         # Those that lie in no results go with this object.
         self._let_go: Callable[[], object] | None = None
@@ -256,6 +259,8 @@ class RunData:
             store.MANIFEST: store.to_json(manifest).encode(),
             "summary.json": store.to_json(self.summary if summary is None else summary).encode(),
         }
+        if commit := self.commit():
+            files[program.FILE] = f"{commit}\n".encode()
         if self.backend == "xfer":
             # Often nobody has written it: it is what the path looked like, for other backends.
             import tomli_w

@@ -72,7 +72,7 @@ def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
 
 def source_of(run: RunData, name: str) -> Source:
     """A run as the source of a citation."""
-    return Source(name, run.version, run.content_hash, [run.seed])
+    return Source(name, run.version, run.content_hash, [run.seed], run.commit())
 
 
 def _has_losses(run: RunData) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
-from fairway.ground import store
+from fairway.ground import program, store
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.results.data import CAPTURES, LOSSES, TCP_INFO, RunData
@@ -135,6 +135,7 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
         series=tables.read_series(path / "series.parquet"),
         queues=tables.read_parquet(path / "queues.parquet", result_schema.kinds("queues")),
         version=manifest["version"],
+        commit=functools.partial(program.read, path / program.FILE),
         tcp_info=_later(path / TCP_INFO, "tcp_info"),
         captures=captures if captures.is_dir() else None,
         losses=_later(path / LOSSES, "losses"),

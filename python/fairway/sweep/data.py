@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.errors import InputError
 from fairway.experiment.plan import Until
-from fairway.ground import store, text
+from fairway.ground import program, store, text
 from fairway.sweep import repetitions, warm_up
 from fairway.sweep.axes import Axis, axes_of
 from fairway.sweep.outcome import Outcome
@@ -37,6 +37,7 @@ class SweepData:
         warm_up: How its measuring window was found, as `warm_up.WarmUp.to_json`, if it was.
         metrics: Metrics of its table, by the names of `metrics.measure`; if none is named, those
             of each run's summary, delay and retransmissions.
+        commit: Gives the commit of which that Fairway was built, if it is known.
     """
 
     title: str
@@ -48,6 +49,7 @@ class SweepData:
     stops: Sequence[Stop] = ()
     warm_up: Mapping[str, Any] | None = None
     metrics: Sequence[str] = ()
+    commit: Callable[[], str | None] = program.commit
 
     def __len__(self) -> int:
         return len(self.outcomes)

@@ -40,7 +40,7 @@ def sweep_report(sweep: SweepData) -> str:
 
 def source_of(sweep: SweepData, name: str) -> Source:
     """A sweep as the source of a citation."""
-    return Source(name, sweep.version, sweep.content_hash, sweep.seeds)
+    return Source(name, sweep.version, sweep.content_hash, sweep.seeds, sweep.commit())
 
 
 def _figures(sweep: SweepData) -> list[Figure]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import Point, Until
-from fairway.ground import store
+from fairway.ground import program, store
 from fairway.ground.shape import TEXT_OR_NONE
 from fairway.plot.drawing import draw_report
 from fairway.results.run import Run, read_manifest
@@ -73,6 +73,10 @@ class Sweep(SweepData):
         for name, table in tables.items():
             store.write_file(directory / f"{name}.parquet", Columns.of(table).parquet())
         store.write_file(directory / "summary.json", self._summary_pieces())
+        if commit := self.commit():
+            store.write_file(directory / program.FILE, f"{commit}\n")
+        else:
+            (directory / program.FILE).unlink(missing_ok=True)
         store.write_file(directory / store.MANIFEST, self._manifest())
         draw_report(directory, report or self.report, again)
 
@@ -101,6 +105,7 @@ def load_sweep(directory: str | Path) -> Sweep:
         until and Until(until["share"], until["at_most"], tuple(until["metrics"])),
         repetitions.stops_of(manifest.get("stops", [])),
         manifest.get("warm_up"),
+        commit=functools.partial(program.read, path / program.FILE),
     )
 
 
