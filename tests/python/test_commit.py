@@ -35,10 +35,9 @@ def test_commits_tell_builds_of_one_version_apart():
 def built_of(tmp_path, monkeypatch):
     """What makes this program one that a build of some commit made."""
     monkeypatch.setattr(program, "_PACKAGE", tmp_path / "a" / "b")
-    monkeypatch.setattr(program, "_BUILT_OF", tmp_path / "commit")
 
     def build(commit):
-        (tmp_path / "commit").write_text(commit)
+        monkeypatch.setattr(program, "_BUILT_OF", commit or None)
         program.commit.cache_clear()
 
     yield build
@@ -134,7 +133,7 @@ def test_sources_that_changed_after_the_build_are_told(clone, monkeypatch):
     recorded(tree)
     package = tree / "python" / "fairway"
     monkeypatch.setattr(program, "_PACKAGE", package)
-    monkeypatch.setattr(program, "_BUILT_OF", package / "bin" / "commit")
+    monkeypatch.setattr(program, "_BUILT_OF", program.read(package / "bin" / "commit"))
     now = program.commit.__wrapped__
     assert now() == first
     (package / "ground" / "program.py").write_text("")
@@ -143,4 +142,4 @@ def test_sources_that_changed_after_the_build_are_told(clone, monkeypatch):
     shutil.rmtree(tree / ".git")
     assert now() == first
     (package / "bin" / "commit").write_text("<script>")
-    assert now() is None
+    assert program.read(package / "bin" / "commit") is None

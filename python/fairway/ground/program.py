@@ -9,13 +9,27 @@ from pathlib import Path
 from fairway import _core
 
 _PACKAGE = Path(__file__).parents[1]
-#: Written by `tools/commit.py`: a hash, and behind it "+" if sources had changes of their own.
-_BUILT_OF = _PACKAGE / "bin" / "commit"
-#: The same of a result, in its directory and outside of its manifest, as the digest of the program.
+#: Which commit computed a result: in its directory, and outside of its manifest like the digest of
+#: the program.
 FILE = ".commit"
 _COMMIT = re.compile(r"[0-9a-f]{40}\+?")
 #: Digits of a hash that a sentence has.
 _DIGITS = 12
+
+
+def read(file: Path) -> str | None:
+    """What such a file says; None where there is none, or something else."""
+    try:
+        with file.open(encoding="ascii") as opened:
+            found = opened.read(64).strip()
+    except (OSError, ValueError):
+        return None
+    return found if _COMMIT.fullmatch(found) else None
+
+
+#: Written by `tools/commit.py`: a hash, and behind it "+" if sources had changes of their own. Read
+#: at once: another version may be installed before a long run ends.
+_BUILT_OF = read(_PACKAGE / "bin" / "commit")
 
 
 @functools.cache
@@ -24,7 +38,7 @@ def commit() -> str | None:
 
     Python files of a clone are used in place, so that they may have changed since.
     """
-    found = read(_BUILT_OF)
+    found = _BUILT_OF
     if found is None or found.endswith("+") or not (_PACKAGE.parents[1] / ".git").exists():
         return found
     return f"{found}+" if _differs(found) else found
@@ -39,16 +53,6 @@ def _differs(since: str) -> bool:
         return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 1
     except (OSError, subprocess.TimeoutExpired):
         return False
-
-
-def read(file: Path) -> str | None:
-    """What such a file says; None where there is none, or something else."""
-    try:
-        with file.open(encoding="ascii") as opened:
-            found = opened.read(64).strip()
-    except (OSError, ValueError):
-        return None
-    return found if _COMMIT.fullmatch(found) else None
 
 
 def in_words(commit: str) -> str:
