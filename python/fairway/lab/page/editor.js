@@ -3,11 +3,12 @@
 import { debounced, make } from "./dom.js";
 import { kept, keep } from "./keep.js";
 
-// Texts that undoing goes back to.
+// Steps of undo.
 const STEPS = 100;
-// Of those, the ones that outlast a reload.
+// Of those, the ones that outlast a reload, and their characters: browsers keep about 5 MB for a page.
 const KEPT = 20;
-// Typing that pauses for so many milliseconds begins a new step.
+const KEPT_CHARACTERS = 1_000_000;
+// A pause in typing, in milliseconds, that begins a new step.
 const PAUSE = 700;
 // Longest text that is coloured, in characters.
 const COLOURED = 100_000;
@@ -18,6 +19,18 @@ const TOKENS = [
   ["key", /^[A-Za-z0-9_-]+(?=[ \t]*[.=])/],
   ["number", /^[+-]?\d[\d_.eE+-]*|^(?:true|false)\b/],
 ];
+
+/** Keeps the latest texts for a reload. */
+function keepSteps(texts) {
+  const latest = [];
+  let room = KEPT_CHARACTERS;
+  for (const text of texts.slice(-KEPT).reverse()) {
+    room -= text.length;
+    if (room < 0) { break; }
+    latest.unshift(text);
+  }
+  keep("undo", latest);
+}
 
 function coloured(text) {
   if (text.length > COLOURED) { return [text]; }
@@ -43,7 +56,7 @@ function coloured(text) {
 }
 
 export class Editor {
-  /** `changed(text)` is called for whatever changes the text. */
+  /** `changed(text)` is called after every change. */
   constructor(place, changed) {
     this.changed = changed;
     this.errors = [];
@@ -89,7 +102,7 @@ export class Editor {
     this.put(text);
   }
 
-  /** A text that nothing is undone of. */
+  /** The first text, before any step. */
   begin(text) {
     this.area.value = text;
     this.errors = [];
@@ -108,7 +121,7 @@ export class Editor {
   step(text) {
     this.past = [...this.past, text].slice(-STEPS);
     this.future = [];
-    keep("undo", this.past.slice(-KEPT));
+    keepSteps(this.past);
   }
 
   undo() { this.move(this.past, this.future); }
@@ -120,7 +133,7 @@ export class Editor {
     to.push(this.text);
     this.isTyping = false;
     this.put(from.pop());
-    keep("undo", this.past.slice(-KEPT));
+    keepSteps(this.past);
   }
 
   /** Puts text over a part, as if it had been typed. */
@@ -157,7 +170,7 @@ export class Editor {
     return { ...this.size, pad: parseFloat(getComputedStyle(this.area).paddingTop) };
   }
 
-  /** Shows errors, each {line, message}, under their lines; the first line of all is 1. */
+  /** Shows errors, each {line, message}, under their lines, counted from 1. */
   setErrors(errors) {
     this.errors = errors;
     const { line, pad } = this.measure;
@@ -173,7 +186,7 @@ export class Editor {
     this.dodge();
   }
 
-  /** An error makes way while the line that it covers is edited. */
+  /** Hides an error while the caret is in a line that it covers. */
   dodge() {
     const row = this.text.slice(0, this.area.selectionStart).split("\n").length;
     const isIn = document.activeElement === this.area;

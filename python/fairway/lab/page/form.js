@@ -1,4 +1,4 @@
-// The form: the usual numbers of an experiment, each tied to its line of the text.
+// The form: the usual settings of an experiment, each tied to its line in the file.
 
 import { button, byId, make } from "./dom.js";
 import * as toml from "./toml.js";
@@ -11,10 +11,12 @@ const FIELDS = [
   { id: "delay", words: "Delay, one way", path: [...LINK, "delay"], units: TIMES.slice(0, 3) },
   { id: "buffer", words: "Buffer", path: [...LINK, "queue", "limit"], units: ["packets", "bdp", "kB", "MB"], otherwise: "1 bdp" },
   { id: "discipline", words: "Queue discipline", path: [...LINK, "queue", "kind"], choices: "disciplines", otherwise: "droptail" },
-  { id: "loss", words: "Loss probability", path: [...LINK, "loss", "probability"], plain: true },
+  { id: "loss", words: "Loss probability", path: [...LINK, "loss", "probability"], plain: true, otherwise: 0 },
   { id: "preset", words: "TCP stack", path: ["stack", "preset"], choices: "presets", otherwise: "linux-6.1" },
 ];
 const NEW_FLOW = 'cc = "cubic"';
+// Rows for flows; the text has the others.
+const MOST_FLOWS = 32;
 
 const QUANTITY = /^\s*(\d+(?:\.\d+)?)\s*([^\s\d]\S*)\s*$/;
 
@@ -24,8 +26,16 @@ function split(value) {
   return found && { number: found[1], unit: found[2] };
 }
 
+/** Gives a select these options, unless it has them. */
+function offer(select, names) {
+  const distinct = Array.from(new Set(names));
+  if (distinct.join("\0") === select.offered) { return; }
+  select.offered = distinct.join("\0");
+  select.replaceChildren(...distinct.map((name) => make("option", { value: name }, name)));
+}
+
 export class Form {
-  /** `changed(text)` gets the text with an edit; `text()` is the text now. */
+  /** `text()` is the text now; `changed(text)` gets it with an edit. */
   constructor(place, text, changed) {
     this.place = place;
     this.text = text;
@@ -49,7 +59,7 @@ export class Form {
 
   edit(text) { if (text !== this.text()) { this.changed(text); } }
 
-  /** Shows what the text says; a form whose fields are the same is left alone but for its values. */
+  /** Shows the text's settings; rebuilds the fields only if they are others, so that the focus stays. */
   show() {
     const scanned = toml.scan(this.text());
     this.all.disabled = scanned.error !== null;
@@ -57,21 +67,22 @@ export class Form {
     const count = toml.count(scanned, "flow");
     const notes = [];
     if (scanned.error) {
-      notes.push(`The form waits: line ${scanned.error.line} of the text cannot be read.`);
+      notes.push(`The form is off: line ${scanned.error.line} of the file is not valid TOML.`);
     } else {
-      if (kind !== "dumbbell") { notes.push(`A network of kind "${kind}" has no fields here: edit it in the text.`); }
-      if (toml.has(scanned, ["sweep"])) { notes.push("The text has a [sweep], which has no fields here."); }
+      if (kind !== "dumbbell") { notes.push(`The form has no fields for a "${kind}" network: edit it in the file.`); }
+      if (toml.has(scanned, ["sweep"])) { notes.push("The form has no fields for [sweep]: edit it in the file."); }
+      if (count > MOST_FLOWS) { notes.push(`The form shows ${MOST_FLOWS} of ${count} flows: edit the others in the file.`); }
     }
     this.note.textContent = notes.join(" ");
     this.note.hidden = !notes.length;
     if (scanned.error) { return; }
     const fields = FIELDS.filter((field) => kind === "dumbbell" || field.path[0] !== "topology");
-    const flows = this.flowRows(scanned, count);
+    const flows = this.flowRows(scanned, Math.min(count, MOST_FLOWS));
     const state = JSON.stringify([fields.map((field) => field.id), flows, this.lists]);
     if (state !== this.state) {
       const focused = document.activeElement?.id;
       this.state = state;
-      this.fields.replaceChildren(...fields.map((field) => this.field(field, scanned)));
+      this.fields.replaceChildren(...fields.map((field) => this.field(field)));
       this.flows.replaceChildren(...flows.map((flow, at) => this.flow(flow, at, scanned, count)));
       if (focused && this.place.contains(byId(focused))) { byId(focused).focus(); }
     }
@@ -85,8 +96,8 @@ export class Form {
     });
   }
 
-  field(field, scanned) {
-    return make("div", { className: "field" }, make("label", { htmlFor: `f-${field.id}` }, field.words), this.control(field, scanned));
+  field(field) {
+    return make("div", { className: "field" }, make("label", { htmlFor: `f-${field.id}` }, field.words), this.control(field));
   }
 
   flow({ kind, isListed }, at, scanned, count) {
@@ -95,10 +106,10 @@ export class Form {
     const isTcp = toml.value(scanned, path("cc")) !== undefined || kind === "bulk";
     const controls = [
       isTcp
-        ? this.control({ id: `cc-${at}`, path: path("cc"), choices: "algorithms", label: `${name}: algorithm` }, scanned)
-        : make("span", { className: "hint" }, `${kind}: edit it in the text`),
-      this.control({ id: `start-${at}`, path: path("start"), units: TIMES.slice(1), otherwise: "0 s", label: `${name}: start`, prefix: "from" }, scanned),
-      this.control({ id: `count-${at}`, path: path("count"), plain: true, whole: true, otherwise: 1, label: `${name}: how many`, prefix: "×" }, scanned),
+        ? this.control({ id: `cc-${at}`, path: path("cc"), choices: "algorithms", label: `${name}: algorithm` })
+        : make("span", { className: "hint" }, `${kind}: edit it in the file`),
+      this.control({ id: `start-${at}`, path: path("start"), units: TIMES.slice(1), otherwise: "0 s", label: `${name}: start`, prefix: "from" }),
+      this.control({ id: `count-${at}`, path: path("count"), plain: true, whole: true, otherwise: 1, label: `${name}: how many`, prefix: "×" }),
     ];
     const gone = button("×", () => this.edit(toml.withoutTable(this.text(), ["flow", String(at)])), {
       "aria-label": `Remove flow ${at + 1}`, title: "Remove this flow", disabled: count < 2 || !isListed, className: "gone",
@@ -106,10 +117,9 @@ export class Form {
     return make("div", { className: "flow", role: "group", "aria-label": name }, controls, gone);
   }
 
-  control(field, scanned) {
+  control(field) {
     const id = `f-${field.id}`;
     const label = field.label ? { "aria-label": field.label } : {};
-    const isKnown = toml.value(scanned, field.path) !== undefined;
     const commit = (plain) => this.edit(toml.set(this.text(), field.path, plain));
     if (field.choices) {
       const select = make("select", { id, ...label, onchange: () => commit(select.value) });
@@ -120,12 +130,11 @@ export class Form {
     const number = make("input", { id, type: "number", min: "0", step: field.whole ? "1" : "any", ...label });
     number.dataset.path = JSON.stringify(field.path);
     number.field = field;
-    number.isKnown = isKnown;
     const unit = field.units && make("select", { id: `${id}-unit`, "aria-label": `${field.label ?? field.words}: unit` });
     number.unit = unit;
     const changed = () => {
       if (number.value === "" || !number.validity.valid) { return; }
-      commit(field.plain ? Number(number.value) : `${number.value} ${unit.value}`);
+      commit(field.plain ? Number(number.value) : `${Number(number.value)} ${unit.value}`);
     };
     number.addEventListener("input", changed);
     unit?.addEventListener("change", changed);
@@ -137,31 +146,22 @@ export class Form {
     const value = toml.value(scanned, field.path);
     const shown = value ?? field.otherwise;
     if (field.choices) {
-      const names = new Set([...(shown === undefined ? [] : [String(shown)]), ...this.lists[field.choices]]);
-      const state = JSON.stringify([...names]);
-      if (control.names !== state) {
-        control.names = state;
-        control.replaceChildren(...Array.from(names).sort().map((name) => make("option", { value: name }, name)));
-      }
+      offer(control, [...(shown === undefined ? [] : [String(shown)]), ...this.lists[field.choices]].sort());
       control.value = String(shown ?? "");
       return;
     }
-    const isWritten = toml.has(scanned, field.path.slice(0, -1)) && value === undefined
-      && field.id === "loss" && toml.has(scanned, field.path.slice(0, -1));
     if (field.plain) {
+      const isWritten = field.id === "loss" && value === undefined && toml.has(scanned, field.path.slice(0, -1));
       control.disabled = isWritten;
-      control.title = isWritten ? "This kind of loss is set in the text" : "";
+      control.title = isWritten ? "This kind of loss is set in the file" : "";
       const text = shown === undefined ? "" : String(shown);
       if (Number(control.value) !== Number(text) || control.value === "") { control.value = isWritten ? "" : text; }
       return;
     }
     const parts = split(shown);
     control.disabled = control.unit.disabled = shown !== undefined && !parts;
-    control.title = control.disabled ? `"${shown}" is set in the text` : "";
-    const units = new Set([...field.units, ...(parts ? [parts.unit] : [])]);
-    if (control.unit.options.length !== units.size) {
-      control.unit.replaceChildren(...Array.from(units, (one) => make("option", { value: one }, one)));
-    }
+    control.title = control.disabled ? `"${shown}" is set in the file` : "";
+    offer(control.unit, [...field.units, ...(parts ? [parts.unit] : [])]);
     control.unit.value = parts?.unit ?? field.units[field.id === "rate" ? 1 : 0];
     // A number that is being typed, such as "5.", stays as it is typed.
     if (!parts) { control.value = ""; } else if (Number(control.value) !== Number(parts.number) || control.value === "") { control.value = parts.number; }

@@ -1,9 +1,11 @@
-// Where the values of a TOML text stand, and changes that touch no other line.
+// Positions of the values in a TOML text, and edits that leave other lines alone.
 
 const BARE = /[A-Za-z0-9_-]/;
 const INLINE_TABLE = Symbol("inline table");
+// Levels of lists and inline tables: more would overflow the stack.
+const DEPTH = 100;
 
-/** What is not TOML, with the line where that shows. */
+/** A syntax error at a line. */
 class Unreadable extends Error {
   constructor(message, line) {
     super(message);
@@ -18,12 +20,17 @@ class Scanner {
     this.entries = [];
     this.tables = [];
     this.counts = new Map();
+    this.breaks = Array.from(text.matchAll(/\n/g), (found) => found.index);
   }
 
+  /** The line of a position: 1 and the number of line breaks before it. */
   line(at = this.at) {
-    let line = 1;
-    for (let end = this.text.indexOf("\n"); end >= 0 && end < at; end = this.text.indexOf("\n", end + 1)) { line += 1; }
-    return line;
+    let [low, high] = [0, this.breaks.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.breaks[middle] < at) { low = middle + 1; } else { high = middle; }
+    }
+    return low + 1;
   }
 
   fail(message) { throw new Unreadable(message, this.line()); }
@@ -90,6 +97,7 @@ class Scanner {
   }
 
   value(path) {
+    if (path.length > DEPTH) { this.fail(`more than ${DEPTH} levels`); }
     const start = this.text[this.at];
     if (start === '"' || start === "'") { return this.string(); }
     if (start === "{") { return this.inlineTable(path); }
@@ -179,7 +187,7 @@ class Scanner {
   }
 }
 
-/** Entries and tables of a text, and what is wrong with it: {line, message}, if something is. */
+/** Entries and tables of a text, and its first syntax error, {line, message}, or null. */
 export function scan(text) {
   const scanner = new Scanner(text);
   let error = null;
@@ -270,7 +278,7 @@ function insertTable(text, path, key, literal) {
 }
 
 /** The text without the entry at a path; its line goes if nothing else is on it. */
-export function removed(text, path) {
+function removed(text, path) {
   const found = find(scan(text), path);
   if (!found) { return text; }
   if (!found.inline) {
@@ -283,25 +291,31 @@ export function removed(text, path) {
   return `${before.replace(/\s*,\s*$/, " ")}${after.trimStart()}`;
 }
 
+/** Where a table begins, with the comments and blank lines directly above it; without one, the text's end. */
+function beginning(text, table) {
+  if (!table) { return text.length; }
+  let at = table.start;
+  while (at > 0 && /^\s*(#.*)?$/.test(text.slice(lineStart(text, at - 1), at - 1))) { at = lineStart(text, at - 1); }
+  return at;
+}
+
 /** The text with one more table in a list, after the last of them. */
 export function withTable(text, name, lines) {
   const scanned = scan(text);
   const own = scanned.tables.filter((one) => one.path[0] === name);
   const next = own.length ? scanned.tables[scanned.tables.indexOf(own.at(-1)) + 1] : null;
-  let at = next ? next.start : text.length;
-  // Comments and blank lines directly above the next table belong to it.
-  while (next && at > 0 && /^\s*(#.*)?$/.test(text.slice(lineStart(text, at - 1), at - 1))) { at = lineStart(text, at - 1); }
+  const at = beginning(text, next);
   const gap = at > 0 && text[at - 1] !== "\n" ? "\n\n" : "\n";
   return `${text.slice(0, at)}${gap}[[${name}]]\n${lines}\n${text.slice(at)}`;
 }
 
-/** The text without a table of a list and the tables within it. */
+/** The text without a table and the tables within it. */
 export function withoutTable(text, path) {
   const scanned = scan(text);
   const from = scanned.tables.findIndex((one) => same(one.path, path));
   if (from < 0) { return text; }
   let to = from + 1;
   while (to < scanned.tables.length && starts(scanned.tables[to].path, path)) { to += 1; }
-  const end = to < scanned.tables.length ? scanned.tables[to].start : text.length;
-  return text.slice(0, scanned.tables[from].start) + text.slice(end);
+  const rest = text.slice(beginning(text, scanned.tables[to])).replace(/^\n+/, "");
+  return text.slice(0, scanned.tables[from].start) + rest;
 }
