@@ -1,4 +1,4 @@
-"""Writes what the laboratory's page loads: the simulator, the charts, examples and exercises.
+"""Writes the built files of the laboratory's page: simulator, charts, examples and exercises.
 
     python -m fairway.lab.build target/wasm32-unknown-unknown/page/fairway_lab.wasm
     python -m fairway.lab.build --site site/lab
@@ -56,22 +56,29 @@ def fill(wasm: Path) -> None:
 def copy(site: Path) -> None:
     """Replace a directory by the whole page, for any server of static files."""
     if not (BUILT / WASM).is_file():
-        raise InputError(f"{BUILT / WASM}: is not there; make it with `make lab`")
-    if site.is_dir():
+        raise InputError(f"{BUILT / WASM}: not found; build it with `make lab`")
+    if site.exists():
+        if not (site / "built" / WASM).is_file():
+            raise InputError(
+                f"--site {site}: exists and is not a copy of the page; delete it or choose another"
+            )
         shutil.rmtree(site)
     shutil.copytree(PAGE, site)
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description="Write what the laboratory's page loads.")
     parser.add_argument("wasm", type=Path, nargs="?", help="the simulator as cargo has built it")
     parser.add_argument("--site", type=Path, help="copy the whole page there")
     asked = parser.parse_args()
-    if asked.wasm is not None:
-        fill(asked.wasm)
-    if asked.site is not None:
-        copy(asked.site)
+    try:
+        if asked.wasm is not None:
+            fill(asked.wasm)
+        if asked.site is not None:
+            copy(asked.site)
+    except (InputError, OSError) as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":
