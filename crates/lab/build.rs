@@ -1,9 +1,9 @@
-//! Bounds of the module's memory, which the linker writes into it.
+//! Memory limits of the module, set by the linker.
 
-/// Most linear memory in bytes: what a tab of a phone may have, and far below the 4 GiB of WebAssembly.
+/// Limit of linear memory in bytes: what a tab on a phone may use, far below WebAssembly's 4 GiB.
 const MEMORY: u64 = 1 << 30;
 
-/// Stack in bytes: a main thread's on Linux, since the linker's own 1 MiB is less than Rust's threads have.
+/// Stack in bytes: the main thread's default on Linux. The linker's default, 1 MiB, is less than Rust threads get.
 const STACK: u64 = 8 << 20;
 
 fn main() {

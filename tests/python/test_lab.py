@@ -158,8 +158,9 @@ def test_a_plan_has_the_points_of_the_core(engine, name):
     planned = _core.plan(text, "experiment")
     found = engine.evaluate("(text) => window.engine.plan(text)", text)
     assert found["title"] == planned["title"]
-    axes, _, _ = planned["points"]
+    axes, repetitions, _ = planned["points"]
     assert [one["settings"] for one in found["points"]] == list(axes)
+    assert [one["repetition"] for one in found["points"]] == list(repetitions)
 
 
 def test_a_document_of_a_plan_runs_with_its_exact_seed(engine):
@@ -286,11 +287,11 @@ def test_the_engine_describes_what_the_core_describes(engine):
     found = engine.evaluate(
         """async () => {
           const e = window.engine;
-          const found = [e.version, await e.schema(), await e.algorithms(), await e.presets()];
-          return JSON.stringify(found);
+          return JSON.stringify([await e.ready, await e.schema()]);
         }"""
     )
-    wanted = [_core.version(), registry.schema(), registry.algorithms(), registry.presets()]
+    described = {"version": _core.version(), "algorithms": registry.algorithms()}
+    wanted = [described, registry.schema()]
     # A limit of 64 bits is rounded in JavaScript, as here.
     assert json.loads(found, parse_int=float) == json.loads(json.dumps(wanted), parse_int=float)
 
@@ -351,7 +352,13 @@ def test_without_the_built_files_it_says_how_to_make_them(tmp_path, monkeypatch)
         server.server()
 
 
-def test_the_whole_page_is_copied(tmp_path):
-    build.copy(tmp_path / "lab")
-    assert (tmp_path / "lab" / "built" / "lab.wasm").stat().st_size > 0
-    assert (tmp_path / "lab" / "engine.js").is_file()
+def test_the_whole_page_is_copied_over_a_copy_alone(tmp_path):
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "mine.txt").write_text("kept")
+    with pytest.raises(build.InputError, match="not a copy of the page"):
+        build.copy(tmp_path / "lab")
+    assert (tmp_path / "lab" / "mine.txt").read_text() == "kept"
+    for _ in range(2):
+        build.copy(tmp_path / "site")
+        assert (tmp_path / "site" / "built" / "lab.wasm").stat().st_size > 0
+        assert (tmp_path / "site" / "engine.js").is_file()

@@ -4,8 +4,9 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 import threading
-import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def lab(browser, address):
     wrong = []
     opened = []
 
-    def show(text=SMALL, at="", exercises=None, **options):
+    def show(text=SMALL, at="", exercises=None, address=address, **options):
         context = browser.new_context(**options)
         context.set_default_timeout(BROWSER_MS)
         opened.append(context)
@@ -175,8 +176,28 @@ def test_the_form_says_what_it_cannot_show(lab):
     page.locator("#toml").fill(SMALL.replace('kind = "dumbbell"', 'kind = "dumb'))
     expect(page.locator("#form-note")).to_contain_text("line 9")
     expect(page.get_by_label("Rate", exact=True)).to_be_disabled()
+    page.locator("#toml").fill("a = " + "[" * 100_000)
+    expect(page.locator("#form-note")).to_contain_text("line 1")
+    expect(page.locator(".mark-of-error")).to_contain_text("line 1")
     page.locator("#toml").fill(SMALL.replace('kind = "dumbbell"', 'kind = "chain"'))
     expect(page.locator("#form-note")).to_contain_text('"chain"')
+    after(page, lambda: page.locator("#toml").fill(ONE + '\n[[flow]]\ncc = "reno"\n' * 32))
+    expect(page.locator("#form-note")).to_contain_text("32 of 33 flows")
+    expect(page.locator(".flow")).to_have_count(32)
+
+
+def test_a_unit_of_the_file_stays_with_its_number(lab):
+    page = lab(SMALL.replace('"20 packets"', '"30 KiB"'))
+    after(page, lambda: page.locator("#toml").fill(SMALL.replace('"20 packets"', '"1 MiB"')))
+    after(page, lambda: page.get_by_label("Buffer", exact=True).fill("2"))
+    assert 'limit = "2 MiB"' in text_of(page)
+
+
+def test_removing_a_flow_keeps_the_comments_of_the_next_table(lab):
+    page = lab(SMALL.replace("[measure]", "# The measuring window.\n[measure]"))
+    after(page, lambda: page.get_by_role("button", name="Remove flow 2").click())
+    flow = '[[flow]]\ncc    = "cubic"\nstart = "0.5 s"\n\n'
+    assert text_of(page) == SMALL.replace(flow, "# The measuring window.\n")
 
 
 def test_an_error_stands_under_its_line(lab):
@@ -294,10 +315,14 @@ def test_a_link_carries_the_experiment(lab, address):
     assert link.startswith(address + "#x=")
     other = lab(None, link.removeprefix(address))
     assert text_of(other) == SMALL + "# ä\n"
-    # Who had something of their own gets it back.
+    # Who had something of their own gets it back, whatever changed since.
     third = lab(ONE, link.removeprefix(address))
+    after(third, lambda: third.get_by_label("Rate", exact=True).fill("7"))
     after(third, lambda: third.get_by_role("button", name="Back to mine").click())
     assert text_of(third) == ONE
+    third.evaluate("hash => { location.hash = hash; }", link.removeprefix(address))
+    third.get_by_role("button", name="Back to mine").wait_for()
+    assert text_of(third) == SMALL + "# ä\n"
 
 
 EVIL = "<img src=x onerror='window.injected = 1'><script>window.injected = 1</script>"
@@ -363,6 +388,74 @@ def test_a_file_is_opened(lab, tmp_path):
     assert text_of(page) == ONE
 
 
+def test_the_page_keeps_its_policy_on_a_plain_static_server(lab, browser):
+    arguments = ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", server.PAGE]
+    with subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            port = re.search(r"port (\d+)", process.stdout.readline())[1]
+            # A violation is a message of the console, and the fixture collects other hosts.
+            page = lab(address=f"http://127.0.0.1:{port}/")
+            page.locator("#theme").click()
+            after(page, lambda: page.locator("#toml").fill(ONE))
+            page.locator("#downloads summary").click()
+            with page.expect_download():
+                page.get_by_role("button", name="Summary (JSON)").click()
+            other = browser.new_page()
+            other.goto(page.url)
+            violated = other.evaluate(
+                """async () => {
+                  const blocked = new Promise((resolve) => document.addEventListener(
+                    "securitypolicyviolation", (event) => resolve(event.effectiveDirective)));
+                  const style = document.createElement("style");
+                  style.textContent = "body { color: red }";
+                  document.head.append(style);
+                  return blocked;
+                }"""
+            )
+            other.close()
+            assert violated.startswith("style-src")
+        finally:
+            process.terminate()
+
+
+def test_a_page_from_a_file_says_how_to_serve_it(browser):
+    page = browser.new_page()
+    page.goto((server.PAGE / "index.html").as_uri())
+    expect(page.locator("#unserved")).to_contain_text("fairway lab")
+    expect(page.locator("#unserved")).to_contain_text("python3 -m http.server")
+    expect(page.locator("main")).to_be_hidden()
+    page.close()
+
+
+def test_a_page_without_scripts_says_what_it_needs(browser, address):
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(address)
+    # The search by text leaves <noscript> out.
+    expect(page.locator("noscript")).to_be_visible()
+    assert "Enable JavaScript" in page.locator("noscript").inner_html()
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["main.js", "toml.js", "worker.js", "built/lab.wasm", "built/vega.js", "built/charts.js"],
+)
+def test_a_missing_file_is_named(browser, address, name):
+    page = browser.new_page()
+    page.route(f"**/{name}", lambda route: route.fulfill(status=404))
+    page.goto(address)
+    # The error of a module that is imported has the address of the script that imports it.
+    shown = "main.js or a script that it imports" if name == "toml.js" else name
+    expect(page.locator("#state")).to_contain_text(shown)
+    expect(page.locator("#errors")).to_be_empty()
+    page.close()
+
+
 def test_an_example_is_opened_by_keyboard_alone(lab):
     page = lab()
     for _ in range(12):
@@ -394,7 +487,7 @@ def test_an_exercise_is_judged(lab):
     fast = SMALL.replace("5 Mbit/s", "20 Mbit/s")
     after(page, lambda: page.locator("#toml").fill(fast.replace('"bic"', '"htcp"')))
     expect(claims.nth(1)).to_contain_text("✓ holds")
-    expect(claims.nth(2)).to_have_text("✗ was to stay flow.0")
+    expect(claims.nth(2)).to_have_text("✗ must not change: flow.0")
     after(page, lambda: page.locator("#toml").fill(fast))
     expect(page.locator(".claims")).to_contain_text("Solved.")
     page.get_by_role("button", name="Exercises").click()
@@ -496,4 +589,12 @@ def test_the_policy_allows_nothing_in_general(lab):
     assert "unsafe-inline" not in policy
     assert "'unsafe-eval'" not in policy
     assert rules["connect-src"] == "'self'"
-    assert urllib.parse.urlparse(page.url).scheme == "http"
+    assert f"{policy}; frame-ancestors 'none'" == server.POLICY
+
+
+def test_every_module_is_loaded_ahead():
+    page = (server.PAGE / "index.html").read_text("utf-8")
+    ahead = set(re.findall(r'rel="modulepreload" href="([^"]+)"', page))
+    scripts = {path.name for path in server.PAGE.glob("*.js")}
+    assert scripts - ahead == {"main.js", "start.js", "worker.js"}
+    assert ahead <= scripts

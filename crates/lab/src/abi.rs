@@ -1,8 +1,8 @@
-//! What the module exports and imports.
+//! The exports and imports of the module.
 //!
-//! The only `unsafe` here is that of the attribute which exports a function under its own name: two of
-//! one name in a program would be one too many. No pointer is followed: the page reads and writes the
-//! module's memory itself, at the places that these functions tell.
+//! The only `unsafe` is the attribute that exports a function under its own name, which must be unique in
+//! the program. Rust follows no pointer: the page reads and writes the module's memory itself, at the
+//! addresses that these functions return.
 
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes place for an input of so many bytes, and tells where it is.
+/// Allocates an input of `length` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     let mut input = lock(&INPUT);
@@ -30,8 +30,7 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     input.as_mut_ptr()
 }
 
-/// Where the last reply is. It is empty if a call ended in a trap that no panic was the reason of: the
-/// memory was not enough.
+/// Address of the last reply. The reply is empty if a call trapped without a panic: out of memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn reply() -> *const u8 {
     lock(&REPLY).as_ptr()
@@ -43,13 +42,13 @@ pub extern "C" fn reply_length() -> usize {
     lock(&REPLY).len()
 }
 
-/// The points of the experiment file that is the input.
+/// Plans the experiment file in the input.
 #[unsafe(no_mangle)]
 pub extern "C" fn plan() {
     call(|input| answers::plan(&input));
 }
 
-/// Runs the experiment whose document is the input; its columns stay until [`release`].
+/// Runs the experiment document in the input; its columns stay until [`release`] or the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() {
     call(|input| {
@@ -71,7 +70,7 @@ pub extern "C" fn schema() {
     call(|_| Ok(fairway_spec::schema().to_string()));
 }
 
-/// Version, algorithms and presets.
+/// The version and the algorithms.
 #[unsafe(no_mangle)]
 pub extern "C" fn describe() {
     call(|_| Ok(answers::describe()));
@@ -97,12 +96,12 @@ fn call(answer: impl FnOnce(String) -> Reply) {
 fn tell(fraction: f64) {
     #[link(wasm_import_module = "page")]
     unsafe extern "C" {
-        /// Takes the share of simulated time that has passed.
+        /// Reports the share of simulated time that has passed.
         safe fn progress(fraction: f64);
     }
     progress(fraction);
 }
 
-/// Elsewhere nobody listens.
+/// Tests on other targets have no page to report to.
 #[cfg(not(target_family = "wasm"))]
 fn tell(_fraction: f64) {}

@@ -12,20 +12,20 @@ use serde_json::{Map, Value, json};
 
 use crate::columns::Columns;
 
-/// What a page gets: a reply, or why there is none.
+/// The reply as JSON, or an error message.
 pub(crate) type Reply = Result<String, String>;
 
 /// What messages call the text of an experiment, as `fairway.run` does.
 const SOURCE: &str = "experiment";
 
-/// Most points that are planned: a page holds all their documents at once.
+/// Limit on the points of a plan: the page holds all their documents at once.
 const MOST_POINTS: usize = 1000;
 
-/// How often a run tells of its progress.
+/// Progress reports of a run, at most.
 const STEPS: f64 = 50.0;
 
-/// The points of an experiment file, each with its document as text: numbers of JavaScript do not hold
-/// every seed.
+/// The points of an experiment file. Each document is text, since a JavaScript number cannot hold every
+/// 64-bit seed.
 pub(crate) fn plan(text: &str) -> Reply {
     let plan = plan_with(text, SOURCE, &[], &catalogue()).map_err(words)?;
     let count = plan.points.len();
@@ -35,31 +35,19 @@ pub(crate) fn plan(text: &str) -> Reply {
              values, or use `fairway run`"
         ));
     }
-    let is_sweep = !plan.axes.is_empty() || count > 1;
     let point = |point: Point| {
         refuse_captures(&point.document).map_err(|error| format!("{SOURCE}: {error}"))?;
         Ok(json!({
-            "label": if is_sweep { label(&point) } else { plan.title.clone() },
-            "document": point.document.to_string(),
             "settings": Map::from_iter(point.axes),
+            "repetition": point.repetition,
+            "document": point.document.to_string(),
         }))
     };
     let points: Vec<Value> = plan.points.into_iter().map(point).collect::<Result<_, String>>()?;
     Ok(json!({ "title": plan.title, "points": points }).to_string())
 }
 
-/// A point of a sweep in words: the values of its axes, and which repetition it is.
-fn label(point: &Point) -> String {
-    let shown = |(path, value): &(String, Value)| match value {
-        Value::String(text) => format!("{path} = {text}"),
-        other => format!("{path} = {other}"),
-    };
-    let mut parts: Vec<_> = point.axes.iter().map(shown).collect();
-    parts.push(format!("repetition {}", point.repetition));
-    parts.join(", ")
-}
-
-/// Runs the experiment of a document. The reply says where its columns are, which come beside it.
+/// Runs the experiment of a document. The reply gives the addresses of the returned columns.
 pub(crate) fn run(document: &str, tell: fn(f64)) -> Result<(String, Vec<Columns>), String> {
     let experiment = read(document)?;
     let control = Control::watched(every_step(tell));
@@ -100,7 +88,7 @@ fn refuse_captures(document: &Value) -> Result<(), String> {
     Err(ExperimentError::new("capture.at", message).to_string())
 }
 
-/// What takes progress, of which `tell` hears every step of a run.
+/// A progress callback that calls `tell` at most [`STEPS`] times.
 fn every_step(tell: fn(f64)) -> impl Fn(f64) + Send + Sync {
     let told = AtomicU32::new(0);
     move |fraction| {
@@ -112,22 +100,21 @@ fn every_step(tell: fn(f64)) -> impl Fn(f64) + Send + Sync {
     }
 }
 
-/// Version, algorithms and presets.
+/// The version and the algorithms.
 pub(crate) fn describe() -> String {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "algorithms": fairway_spec::algorithms(),
-        "presets": fairway_spec::presets(),
     })
     .to_string()
 }
 
-/// What was given cannot be used, or a run failed.
+/// The reply to invalid input or a failed run.
 pub(crate) fn refusal(message: String) -> String {
     json!({ "error": { "kind": "refused", "message": message } }).to_string()
 }
 
-/// The simulator itself went wrong.
+/// The reply after a panic.
 pub(crate) fn fault(message: &str) -> String {
     let message = format!("internal error; please report it with the experiment: {message}");
     json!({ "error": { "kind": "fault", "message": message } }).to_string()
@@ -137,7 +124,7 @@ fn words(error: impl std::error::Error) -> String {
     error.to_string()
 }
 
-/// Fairway's algorithms; one in Python is refused by name.
+/// Fairway's algorithms; an algorithm in Python is refused by name.
 fn catalogue() -> Catalogue {
     Catalogue::with(Arc::new(NoPython))
 }

@@ -1,4 +1,4 @@
-//! Columns of a run as places in memory.
+//! The columns of a run and their addresses in memory.
 
 use std::mem::size_of_val;
 

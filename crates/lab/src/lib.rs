@@ -1,8 +1,8 @@
 //! The simulator as a WebAssembly module: converts, never computes.
 //!
-//! A page writes text into [`abi::input`], calls one of the exports, and reads the reply, JSON in UTF-8:
-//! an answer, or `{"error": {"kind": …, "message": …}}`. Columns of a run stay in the module's memory
-//! until they are released; the reply says where.
+//! The page writes text into [`abi::input`], calls an export, and reads the reply, JSON in UTF-8: an
+//! answer, or `{"error": {"kind": …, "message": …}}`. The columns of a run stay in the module's memory
+//! until they are released; the reply gives their addresses.
 
 mod abi;
 mod answers;

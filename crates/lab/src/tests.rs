@@ -29,31 +29,31 @@ fn planned(text: &str) -> Value {
 }
 
 #[test]
-fn a_document_keeps_a_seed_that_no_number_of_javascript_holds() {
+fn a_document_keeps_a_seed_beyond_javascript_numbers() {
     let found = planned(SMALL);
     assert_eq!(found["title"], "Small");
-    assert_eq!(found["points"][0]["label"], "Small");
     assert_eq!(found["points"][0]["settings"], json!({}));
     let document = found["points"][0]["document"].as_str().unwrap();
     assert!(document.contains(r#""seed":9007199254740993"#), "{document}");
 }
 
 #[test]
-fn points_of_a_sweep_are_told_apart() {
+fn points_of_a_sweep_have_their_settings_and_repetition() {
     let found = planned(&format!("{SMALL}\n[sweep]\n\"flow.0.cc\" = [\"reno\", \"cubic\"]\n"));
-    let labels: Vec<_> = found["points"].as_array().unwrap().iter().map(|p| &p["label"]).collect();
-    assert_eq!(labels, ["flow.0.cc = reno, repetition 0", "flow.0.cc = cubic, repetition 0"]);
+    assert_eq!(found["points"][0]["settings"], json!({ "flow.0.cc": "reno" }));
     assert_eq!(found["points"][1]["settings"], json!({ "flow.0.cc": "cubic" }));
+    let repeated = planned(&format!("{SMALL}\n[sweep]\nrepetitions = 2\n"));
+    assert_eq!(repeated["points"][1]["repetition"], 1);
 }
 
 #[test]
-fn more_points_than_a_page_holds_are_refused() {
+fn too_many_points_are_refused() {
     let error = plan(&format!("{SMALL}\n[sweep]\nrepetitions = 1001\n")).unwrap_err();
     assert!(error.contains("1001 points, and a page runs at most 1000"), "{error}");
 }
 
 #[test]
-fn what_needs_python_or_files_is_refused_at_its_key() {
+fn python_and_captures_are_refused_at_their_key() {
     let own = SMALL.replace("\"reno\"", "\"python:my_reno.MyReno\"");
     let expected = "experiment: flow.0.cc: \"python:my_reno.MyReno\": a page runs no Python; choose an \
                     algorithm of Fairway, or use `fairway run --allow-python`";
@@ -81,7 +81,7 @@ fn a_run_tells_its_progress_and_has_all_columns() {
 }
 
 #[test]
-fn what_is_no_document_is_an_error() {
+fn an_invalid_document_is_an_error() {
     assert!(run("{", |_| ()).unwrap_err().starts_with("not a JSON document: "));
     assert!(run("[]", |_| ()).is_err());
     let reply: Value = serde_json::from_str(&fault("at a line")).unwrap();

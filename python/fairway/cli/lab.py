@@ -26,7 +26,7 @@ def lab(
     from fairway.lab.server import address, server
 
     with server(port) as running:
-        note(f"The laboratory: {address(running)}   (Ctrl-C ends it)")
+        note(f"The laboratory: {address(running)}   (Ctrl-C stops it)")
         if is_opened:
             webbrowser.open(address(running))
         running.serve_forever()

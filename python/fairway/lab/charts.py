@@ -1,4 +1,4 @@
-"""What the laboratory's page draws with: the charts, tables and looks of reports."""
+"""The charts, scripts and style sheet of reports, for the laboratory's page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairway.sweep import start
 #: Quantities that the page shows, in the order of its charts.
 SHOWN = ("cwnd", "srtt", "goodput", "backlog")
 
-#: A run whose charts have every part that a chart can have: a shaded measuring window, a legend,
-#: and flows and links of one sample, which are points.
+#: A run whose charts have every part: a shaded measuring window, a legend, and flows and links of
+#: one sample, drawn as points.
 _WHOLE = """\
 duration = "1 s"
 
@@ -33,14 +33,14 @@ window = ["0.5 s", "1 s"]
 sample = "1 s"
 """
 
-#: Height of a small chart in pixels: of a sweep's, beside each other.
+#: Height of a chart of a sweep, in pixels.
 _SMALL = 150
 
 
 def definitions() -> dict[str, Any]:
-    """`charts.json`: how a report draws each quantity, without the numbers of a run.
+    """`charts.json`: how a report draws each quantity, without data.
 
-    The page leaves out the parts of a chart that a run has no use for, and fills in its numbers.
+    The page fills in the data of a run and leaves out the parts of a chart that the run lacks.
     """
     run = start.run(_WHOLE)
     drawn = {}
@@ -80,7 +80,7 @@ def _emptied(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(directory: Path) -> None:
-    """Write what the page draws with: `charts.json`, and the reports' scripts and style sheet."""
+    """Write `charts.json`, and the scripts and style sheet of reports."""
     directory.mkdir(parents=True, exist_ok=True)
     written = json.dumps(definitions(), separators=(",", ":"), ensure_ascii=False)
     (directory / "charts.json").write_text(written, encoding="utf-8")

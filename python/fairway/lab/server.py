@@ -9,23 +9,24 @@ from typing import Any
 
 from fairway.errors import InputError
 
-#: The page's own files, and those that are built.
+#: The page's sources, and its built files.
 PAGE = Path(__file__).parent / "page"
 BUILT = PAGE / "built"
-#: The simulator in `BUILT`; it is written last.
+#: The simulator in `BUILT`, the last file that a build writes.
 WASM = "lab.wasm"
 
-#: Nobody else on the network reaches this address (RFC 1122, section 3.2.1.3).
+#: The loopback address, which no other host reaches (RFC 1122, section 3.2.1.3).
 ADDRESS = "127.0.0.1"
 
-#: The page runs its own scripts and the simulator, and asks no other host for anything.
+#: The page runs its own scripts and the simulator, and loads nothing from other hosts. Its `<meta>`
+#: says the same for other servers, but for `frame-ancestors`, which browsers read in headers alone.
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-#: Some systems have other types for these, or none, and browsers insist on them.
+#: Types that browsers require; the tables of some systems lack them.
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -37,7 +38,7 @@ TYPES = {
 
 
 class _Page(SimpleHTTPRequestHandler):
-    """Answers with files of the page; a path leads out of it nowhere (`translate_path`)."""
+    """Serves files of the page; no path leads out of it (`translate_path`)."""
 
     extensions_map = TYPES
     server_version = "fairway"
@@ -49,7 +50,7 @@ class _Page(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
-        # Another version of Fairway may answer at this address next time.
+        # The next server at this address may be of another version.
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
 
@@ -57,18 +58,18 @@ class _Page(SimpleHTTPRequestHandler):
         self.send_error(404)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Say nothing of what is asked for."""
+        """Log nothing."""
 
 
 def server(port: int = 0) -> ThreadingHTTPServer:
-    """A server of the page at `ADDRESS`; port 0 takes one that is free.
+    """A server of the page at `ADDRESS`; port 0 takes a free port.
 
     Raises:
         InputError: The page is not built, or the port cannot be used.
     """
     if not (BUILT / WASM).is_file():
         raise InputError(
-            f"{BUILT / WASM}: the simulator of the page is not there; make it with `make lab` in "
+            f"{BUILT / WASM}: the simulator of the page is not found; build it with `make lab` in "
             "Fairway's source tree"
         )
     try:
@@ -82,5 +83,5 @@ def server(port: int = 0) -> ThreadingHTTPServer:
 
 
 def address(running: ThreadingHTTPServer) -> str:
-    """Where a browser finds the page."""
+    """The URL of the page."""
     return f"http://{ADDRESS}:{running.server_port}/"

@@ -17,7 +17,7 @@ export function resolve(summary, path) {
 function numeric(value) { return typeof value === "number" && Number.isFinite(value) ? value : null; }
 
 /** One side of a claim: a number, a path, or a path times a factor. */
-export function side(summary, given) {
+function side(summary, given) {
   if (typeof given === "number") { return given; }
   if (typeof given === "string") { return resolve(summary, given); }
   const value = resolve(summary, given.path);

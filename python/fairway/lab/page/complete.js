@@ -2,12 +2,12 @@
 
 import { make } from "./dom.js";
 
-// Choices that are offered at once.
+// Choices in the list, at most.
 const MOST = 60;
 const WORD = /[A-Za-z0-9_.+-]*$/;
 
-/** What stands at the end of a text: the table, and the key or the value that is begun. */
-export function context(before) {
+/** The end of a text: its table, and the key or value that has begun. */
+function context(before) {
   const lines = before.split("\n");
   const line = lines.at(-1);
   if (/^\s*\[/.test(line) && !/\]/.test(line)) {
@@ -36,7 +36,7 @@ export function context(before) {
   return { mode: "value", path: [...at, ...key], word: word.replace(/^\[?\s*/, "") };
 }
 
-/** The schema of what is at a path. */
+/** The schemas at a path. */
 export function schemaAt(schema, path) {
   let nodes = [schema];
   for (const part of path) {
@@ -69,7 +69,7 @@ function valuesOf(nodes, algorithms, path) {
   return Array.from(found, ([text, detail]) => ({ text, detail }));
 }
 
-/** What may stand at a context: {text, detail}. */
+/** Choices at a context: {text, detail}. */
 export function choices(schema, algorithms, at) {
   const isBegun = ({ text }) => text.replaceAll('"', "").toLowerCase().startsWith(at.word.replaceAll('"', "").toLowerCase());
   if (at.mode === "header") {

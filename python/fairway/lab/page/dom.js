@@ -34,11 +34,13 @@ export function fileName(title, ending) {
   return (stem || "experiment") + ending;
 }
 
-/** Calls a function when its calls have paused for so many milliseconds. */
+/** Calls a function once its calls have paused for so many milliseconds; `stop()` drops a pending call. */
 export function debounced(milliseconds, call) {
   let timer = 0;
-  return (...given) => {
+  const later = (...given) => {
     clearTimeout(timer);
     timer = setTimeout(() => call(...given), milliseconds);
   };
+  later.stop = () => clearTimeout(timer);
+  return later;
 }

@@ -1,4 +1,4 @@
-// Exercises: a question, an experiment to begin with, and claims that a run fulfils or not.
+// Exercises: a question, an experiment to start from, and claims that a run meets or not.
 
 import { changed, evaluate, figureOf, words } from "./claims.js";
 import { button, byId, make } from "./dom.js";
@@ -6,7 +6,7 @@ import { kept, keep } from "./keep.js";
 import { figure, number } from "./numbers.js";
 
 /** Paragraphs with `code` and *emphasis*, as elements. */
-export function prose(text) {
+function prose(text) {
   return text.split(/\n\s*\n/).map((paragraph) => make("p", {}, ...paragraph.split(/(`[^`]+`|\*[^*\s][^*]*\*)/).map((part) => {
     if (/^`[^`]+`$/.test(part)) { return make("code", {}, part.slice(1, -1)); }
     if (/^\*[^*]+\*$/.test(part)) { return make("em", {}, part.slice(1, -1)); }
@@ -27,39 +27,37 @@ export class Exercises {
     if (this.current) { this.show(); }
   }
 
-  /** The list to choose from. */
+  /** Lists the exercises in their dialog. */
   fill() {
     const items = this.exercises.map((one) => make("li", {},
       button(one.title, () => this.open(one), { className: "card" }),
       make("p", { className: "hint" }, `${one.minutes} minutes${this.solved.has(one.key) ? " · ✓ solved" : ""}`)));
     byId("exercise-list").replaceChildren(items.length
       ? make("ul", { className: "cards" }, items)
-      : make("p", {}, "There are no exercises beside this page."));
+      : make("p", {}, "No exercises found: built/exercises.json is missing; `make lab` writes it."));
   }
 
   open(exercise) {
     byId("exercises").close();
     this.current = exercise;
     keep("exercise", exercise.key);
-    this.hints = 0;
     this.show();
     this.begin(exercise.start);
   }
 
   show() {
     const { current } = this;
-    this.hints ??= 0;
+    let shown = 0;
     const hints = make("ol", { className: "hints" });
     const more = button("Hint", () => {
-      hints.append(make("li", {}, prose(current.hints[this.hints])));
-      this.hints += 1;
-      more.hidden = this.hints >= current.hints.length;
+      hints.append(make("li", {}, prose(current.hints[shown])));
+      shown += 1;
+      more.hidden = shown >= current.hints.length;
     }, { hidden: !current.hints?.length });
-    this.hints = 0;
     this.claims = make("ul", { className: "claims", "aria-live": "polite" });
     this.place.replaceChildren(
       make("h2", { tabIndex: -1 }, current.title), ...prose(current.question),
-      make("h3", {}, "To show"), this.claims, hints,
+      make("h3", {}, "Claims"), this.claims, hints,
       make("div", { className: "row" }, more, button("Start again", () => this.begin(current.start)), button("Close the exercise", () => this.close())));
     this.place.hidden = false;
     this.claims.replaceChildren(...current.claims.map((claim) => make("li", {}, claim.text)));
@@ -72,7 +70,7 @@ export class Exercises {
     this.place.replaceChildren();
   }
 
-  /** Shows what a run says to the claims, and which keys it should not have changed. */
+  /** Judges a run by the claims, and names the keys that must not change but have. */
   async check(summary, document) {
     const { current } = this;
     if (!current) { return; }
@@ -81,7 +79,7 @@ export class Exercises {
     const lost = changed(current.keep ?? [], first, document);
     if (this.current !== current) { return; }
     this.claims.replaceChildren(...found.map(judged), ...lost.map((path) => make("li", { className: "open" },
-      make("strong", {}, "✗ was to stay"), " ", make("code", {}, path))));
+      make("strong", {}, "✗ must not change:"), " ", make("code", {}, path))));
     if (lost.length || !found.every(({ held }) => held)) { return; }
     this.solved.add(current.key);
     keep("solved", [...this.solved]);

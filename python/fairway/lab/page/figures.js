@@ -1,14 +1,18 @@
-// Charts on the page: each is replaced when the next one is drawn, and not before.
+// Charts on the page: each stays until its replacement is drawn.
 
 import { button, make, save, fileName } from "./dom.js";
 
-/** Resolves when the library that draws has loaded. */
+const missing = (file) => `${file} cannot be loaded; check that the server has it, then reload the page`;
+
+/** Resolves when the drawing library has loaded. */
 const library = new Promise((resolve, reject) => {
-  const script = document.getElementById("vega");
-  if (window.vegaEmbed) { resolve(); return; }
-  script.addEventListener("load", resolve);
-  script.addEventListener("error", () => reject(new Error("built/vega.js is missing; make it with `make lab`")));
+  document.head.append(make("script", {
+    src: "built/vega.js", onload: resolve,
+    onerror: () => reject(new Error(missing("built/vega.js"))),
+  }));
 });
+// Awaited when charts are drawn.
+library.catch(() => {});
 
 function csvOf(spec) {
   const titles = { id: "name" };
@@ -30,20 +34,21 @@ function frame(title) {
   return figure;
 }
 
-// Grows with every call: one that another has overtaken stops.
+// Counts the calls: an earlier one stops.
 let turn = 0;
 
-/** Lets the browser show what is there so far. */
+/** Lets the browser paint. */
 const painted = () => new Promise((resolve) => { setTimeout(resolve); });
 
 /**
- * Shows charts, each {key, title, note, spec}, in a place, one after the other; charts of the same
- * key take turns. Resolves to whether all are drawn, which a later call prevents.
+ * Draws charts, each {key, title, note, spec}, in a place, one after the other; a chart replaces
+ * that of its key. Resolves to whether all are drawn: a later call stops this one.
  */
 export async function showCharts(place, charts) {
   turn += 1;
   const own = turn;
   await library;
+  if (!window.fairwayCharts) { throw new Error(missing("built/charts.js")); }
   const old = new Map(Array.from(place.querySelectorAll("figure"), (figure) => [figure.dataset.key, figure]));
   const wanted = new Set(charts.map((chart) => chart.key));
   for (const [key, figure] of old) {

@@ -13,14 +13,14 @@ const GROUPS = [
 const OTHERS = "Others";
 
 /** The first sentence of the comment at the top of an experiment, without its file's name. */
-export function sentence(text) {
+function sentence(text) {
   const lines = [];
   for (const line of text.split("\n")) {
     if (!line.startsWith("#")) { break; }
     if (!/^#\s*\S+\.toml\s*$/.test(line)) { lines.push(line.replace(/^#\s?/, "")); }
   }
   const said = lines.join(" ").trim();
-  // The study that an example is of has its name before a colon.
+  // An example of a study begins with the study's name and a colon.
   const bare = said.replace(/^\S+: /, "");
   return /^.*?\.(?=\s|$)/.exec(bare)?.[0] ?? bare;
 }

@@ -1,4 +1,4 @@
-// The page: what is typed is planned, run and drawn; everything else hangs on that.
+// The page: plans, runs and draws the experiment as it is typed.
 
 import { Completion, schemaAt } from "./complete.js";
 import { button, byId, debounced, make } from "./dom.js";
@@ -13,14 +13,14 @@ import { keep, kept } from "./keep.js";
 import { number } from "./numbers.js";
 import { Results } from "./results.js";
 import { Runner } from "./runner.js";
-import { fragment, fromFile, unpacked } from "./share.js";
+import { fragment, fromFile, isLink, unpacked } from "./share.js";
 import * as sweep from "./sweep.js";
 import { scan, value } from "./toml.js";
 
-// Typing that pauses for so many milliseconds is run.
+// A pause in typing, in milliseconds, that starts a run.
 const PAUSE = 150;
 
-const FIRST = `# Two flows share one link: change a number, and see.
+const FIRST = `# Two flows share one link: change a number and watch the charts.
 title    = "CUBIC and Reno on one link"
 duration = "30 s"
 
@@ -40,19 +40,19 @@ cc    = "reno"
 start = "2 s"
 `;
 
-const state = { pinned: null, run: null, runs: null };
+const state = { pinned: null, run: null, swept: null };
 const engine = new Engine();
 
 async function json(name, otherwise) {
   const answer = await fetch(`built/${name}`).catch(() => null);
   if (answer?.ok) { return answer.json(); }
-  if (otherwise === undefined) { throw new Error(`built/${name} is missing; make it with \`make lab\``); }
+  if (otherwise === undefined) { throw new Error(`built/${name} cannot be loaded; check that the server has it, then reload the page`); }
   return otherwise;
 }
 
 const say = (words) => { byId("state").textContent = words; };
 
-/** A message at the top, with what can be done about it. */
+/** A message at the top, with buttons for what can be done. */
 function notice(words, ...actions) {
   const place = byId("notice");
   place.hidden = !words;
@@ -77,7 +77,7 @@ const runner = new Runner(engine, {
     sweeps.said.textContent = "";
     showErrors([]);
     byId("progress").value = 0;
-    // What is over at once shows no bar.
+    // A short run shows no bar.
     clearTimeout(state.timer);
     state.timer = setTimeout(() => { busy(true); say(count > 1 ? `Running ${count} experiments…` : "Running…"); }, 150);
   },
@@ -85,15 +85,15 @@ const runner = new Runner(engine, {
   asks(packets, text) {
     showErrors([]);
     ended();
-    say(`This would be about ${number(packets / 1e6, 2)} million packets, which takes a while.`);
+    say(`About ${number(packets / 1e6, 2)} million packets: this run takes a while.`);
     byId("go").hidden = false;
-    byId("go").onclick = () => { byId("go").hidden = true; runner.start(text, { isAllowed: true }); };
+    byId("go").onclick = () => run(text, { isAllowed: true });
   },
   wrong(error, text) {
     ended();
     sweeps.said.textContent = "";
-    if (text !== editor.text) {
-      // The file is right, and what the form has made of it is not.
+    if (text === state.swept) {
+      // The error is in the form's sweep, not in the file.
       sweeps.said.textContent = located(error.message, text).map((one) => one.message).join("; ");
       say("The sweep cannot run; the charts are of the last run.");
       return;
@@ -105,24 +105,23 @@ const runner = new Runner(engine, {
     ended();
     say("Cancelled; the charts are of the last run.");
   },
-  async done(runs, planned) {
+  async done(runs, planned, isCurrent) {
+    const isSingle = runs.length === 1;
     const [run] = runs;
-    state.runs = runs;
     state.run = run;
-    byId("pin").disabled = runs.length > 1;
+    byId("pin").disabled = !isSingle;
+    document.querySelectorAll("[data-save]").forEach((one) => { one.disabled = one.dataset.save !== "toml" && !isSingle; });
     byId("title").textContent = run.title;
     document.title = `${run.title} – Fairway`;
-    if (runs.length > 1) { await results.many(runs); }
-    else if (state.pinned) { await results.two(state.pinned, run); }
-    else { await results.one(run); }
+    await (isSingle ? drawRun() : results.many(runs));
+    if (!isCurrent()) { return; }
     ended();
     const total = runs.reduce((sum, one) => sum + (one.parsed.packets ?? 0), 0);
     const seconds = runs.reduce((sum, one) => sum + one.seconds, 0);
     const which = planned > runs.length
-      ? `The first of ${planned} runs (the page draws ${sweep.MOST} at most): ` : runs.length > 1 ? `${runs.length} runs, ` : "";
+      ? `The first of ${planned} runs (the page draws ${sweep.MOST} at most): ` : isSingle ? "" : `${runs.length} runs, `;
     say(`${which}${number(total)} packets in ${number(seconds, 2)} s`);
-    if (runs.length === 1) { exercises?.check(run.parsed, run.document); }
-    performance.mark("fairway-drawn");
+    if (isSingle) { exercises?.check(run.parsed, run.document); }
     document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
   },
 });
@@ -132,11 +131,24 @@ function ended() {
   busy(false);
 }
 
-const soon = debounced(PAUSE, () => start());
+/** Draws the last run, beside the pinned one if there is one. */
+function drawRun() { return state.pinned ? results.two(state.pinned, state.run) : results.one(state.run); }
 
-function start() {
+const soon = debounced(PAUSE, () => run(editor.text));
+
+/** Runs a text in place of what runs or is about to. */
+function run(text, options) {
+  soon.stop();
   byId("go").hidden = true;
-  runner.start(editor.text);
+  if (text === editor.text) { state.swept = null; }
+  return runner.start(text, options).catch(failed);
+}
+
+/** Reports an error of the page itself. */
+function failed(error) {
+  ended();
+  say(`The laboratory failed: ${error.message}`);
+  console.error(error);
 }
 
 const editor = new Editor(byId("editor"), (text) => {
@@ -146,11 +158,11 @@ const editor = new Editor(byId("editor"), (text) => {
 });
 const form = new Form(byId("form"), () => editor.text, (text) => editor.replace(text));
 
-const known = { promise: null };
+let known = null;
 /** Schema and algorithms, loaded when they are first needed. */
 function catalogue() {
-  known.promise ??= Promise.all([engine.schema(), engine.algorithms()]).then(([schema, algorithms]) => ({ schema, algorithms }));
-  return known.promise;
+  known ??= Promise.all([engine.schema(), engine.ready]).then(([schema, { algorithms }]) => ({ schema, algorithms }));
+  return known;
 }
 
 new Completion(editor, catalogue);
@@ -165,11 +177,20 @@ async function fillChoices() {
   });
 }
 
-/** Puts another experiment into the page; the text before it can be had back. */
+/** Opens another experiment; undo returns the one before it. */
 function load(text) {
-  const before = editor.text;
-  if (before !== text) { editor.replace(text); } else { start(); }
+  editor.replace(text);
+  run(editor.text);
   showPanel("experiment");
+}
+
+/** Opens the experiment of a link, which leaves a way back. */
+function loadLinked(text) {
+  const before = editor.text;
+  load(text);
+  if (before !== editor.text && before !== FIRST) {
+    notice("This experiment comes from a link.", button("Back to mine", () => { load(before); notice(""); }));
+  }
 }
 
 function showPanel(name) {
@@ -193,22 +214,22 @@ async function share() {
   }
 }
 
-/** The experiment of the page's link, if it has one. */
+/** The experiment in the page's address, if it has one; the address loses it. */
 async function linked() {
+  const { hash } = location;
+  if (!isLink(hash)) { return null; }
+  history.replaceState(null, "", location.pathname + location.search);
   try {
-    const text = await unpacked(location.hash);
-    if (text === null) { return null; }
-    history.replaceState(null, "", location.pathname + location.search);
-    return text;
+    return await unpacked(hash);
   } catch (error) {
-    history.replaceState(null, "", location.pathname + location.search);
     notice(`The experiment in this link cannot be read: ${error.message}. Ask for the link again.`);
     return null;
   }
 }
 
 function pin() {
-  if (state.pinned) { state.pinned = null; results.one(state.run); } else { state.pinned = state.run; results.two(state.pinned, state.run); }
+  state.pinned = state.pinned ? null : state.run;
+  drawRun().catch(failed);
   byId("pin").textContent = state.pinned ? "Unpin" : "Pin this run";
   byId("pin").setAttribute("aria-pressed", String(state.pinned !== null));
 }
@@ -227,8 +248,13 @@ function wire() {
   byId("share").addEventListener("click", share);
   byId("copy").addEventListener("click", async () => {
     byId("link-text").select();
-    await navigator.clipboard?.writeText(byId("link-text").value).catch(() => {});
-    byId("copied").textContent = "Copied.";
+    try {
+      await navigator.clipboard.writeText(byId("link-text").value);
+      byId("copied").textContent = "Copied.";
+    } catch {
+      // The page may not write to the clipboard, or the host has no HTTPS.
+      byId("copied").textContent = "Selected: copy it with Ctrl+C.";
+    }
   });
   byId("undo").addEventListener("click", () => editor.undo());
   byId("redo").addEventListener("click", () => editor.redo());
@@ -238,19 +264,23 @@ function wire() {
     if (event.key === "Escape" && byId("downloads").open) { byId("downloads").open = false; byId("downloads").firstElementChild.focus(); }
   });
   document.addEventListener("click", (event) => { if (!byId("downloads").contains(event.target)) { byId("downloads").open = false; } });
-  for (const name of ["dragenter", "dragover"]) {
-    document.addEventListener(name, (event) => { event.preventDefault(); document.body.classList.add("dragging"); });
+  for (const name of ["dragenter", "dragover", "dragleave", "drop"]) {
+    document.addEventListener(name, (event) => {
+      // Text that is dragged stays the browser's.
+      if (!event.dataTransfer?.types.includes("Files")) { return; }
+      event.preventDefault();
+      document.body.classList.toggle("dragging", ["dragenter", "dragover"].includes(name));
+      if (name === "drop" && event.dataTransfer.files[0]) { openFile(event.dataTransfer.files[0]); }
+    });
   }
-  for (const name of ["dragleave", "drop"]) {
-    document.addEventListener(name, (event) => { event.preventDefault(); document.body.classList.remove("dragging"); });
-  }
-  document.addEventListener("drop", (event) => { const file = event.dataTransfer?.files[0]; if (file) { openFile(file); } });
   window.addEventListener("hashchange", async () => {
     const text = await linked();
-    if (text !== null) { load(text); }
+    if (text !== null) { loadLinked(text); }
   });
   sweeps = sweep.form(byId("sweep-form"), () => editor.text, (text, isKept) => {
-    if (isKept) { editor.replace(text); } else { runner.start(text); }
+    if (isKept) { editor.replace(text); return; }
+    state.swept = text;
+    run(text);
   });
 }
 
@@ -266,21 +296,15 @@ async function begin() {
   editor.begin(typeof own === "string" ? own : FIRST);
   form.show();
   results = new Results(await definitions);
-  if (shared !== null && shared !== editor.text) {
-    const had = typeof own === "string";
-    editor.replace(shared);
-    if (had) { notice("This experiment comes from a link.", button("Back to mine", () => { editor.undo(); notice(""); })); }
-  }
-  await runner.start(editor.text);
+  const { version } = await engine.ready;
+  byId("version").textContent = version;
+  if (shared === null) { await run(editor.text); } else { loadLinked(shared); }
   await fillChoices();
-  const [examples, tasks] = await Promise.all([json("examples.json", []), json("exercises.json", [])]);
-  const listed = Array.isArray(examples) ? examples : Object.entries(examples).map(([name, one]) => ({ name, ...one }));
+  const [examples, tasks] = await Promise.all([json("examples.json", {}), json("exercises.json", [])]);
+  const listed = Object.entries(examples).map(([name, one]) => ({ name, ...one }));
   gallery.fill(byId("gallery-list"), listed, (example) => { byId("gallery").close(); load(example.text); });
   exercises = new Exercises(tasks, load, (text) => engine.plan(text));
   if (state.run) { exercises.check(state.run.parsed, state.run.document); }
 }
 
-begin().catch((error) => {
-  say(`The page cannot work: ${error.message}`);
-  console.error(error);
-});
+begin().catch(failed);

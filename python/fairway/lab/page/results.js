@@ -1,11 +1,11 @@
-// What is shown of runs: of one, of two beside each other, and of a sweep.
+// Charts and tables of one run, of two beside each other, and of a sweep.
 
 import { byId, make } from "./dom.js";
 import { showCharts } from "./figures.js";
 import { chart, measured, span } from "./specs.js";
 import * as tables from "./tables.js";
 
-// Charts stand beside each other where the names of their legends are few.
+// Charts stand in pairs if their legends have at most so many names.
 const FEW = 4;
 
 const short = (title) => title.replace(" over time", "");
@@ -16,18 +16,21 @@ export class Results {
     this.names = Object.keys(definitions.quantities);
     this.figures = byId("figures");
     this.tables = byId("tables");
-    const select = make("select", { id: "quantity", onchange: () => this.again() },
+    const select = make("select", { id: "quantity", onchange: () => this.draw?.() },
       this.names.map((name) => make("option", { value: name }, short(definitions.quantities[name].title))));
     this.quantity = select;
     byId("show").append(make("label", { htmlFor: "quantity", className: "hint" }, "Chart"), select);
   }
 
-  /** Draws the last results again. */
-  again() { return this.draw?.(); }
-
   arrange(kind) {
     this.figures.className = `figures ${kind}`;
     byId("show").hidden = kind !== "small";
+  }
+
+  async show(charts, ownTables) {
+    const isShown = await showCharts(this.figures, charts);
+    if (isShown) { this.tables.replaceChildren(...ownTables()); }
+    return isShown;
   }
 
   note(name, run) {
@@ -35,16 +38,15 @@ export class Results {
     return note && run.parsed.flows.some((flow) => flow.retransmitted_segments) ? note : "";
   }
 
-  /** Draws one run. */
+  /** Draws one run; resolves to whether it is shown, which later results prevent. */
   one(run) {
     this.draw = async () => {
       const found = this.names.map((name) => measured(this.definitions, name, run)).filter(Boolean);
       this.arrange(found.every(({ names }) => names.length <= FEW) ? "pairs" : "");
-      await showCharts(this.figures, found.map((one) => ({
+      return this.show(found.map((one) => ({
         key: one.name, title: this.definitions.quantities[one.name].title, note: this.note(one.name, run),
         spec: chart(this.definitions, one),
-      })));
-      this.tables.replaceChildren(...tables.ofRun(this.definitions, run.parsed));
+      })), () => tables.ofRun(this.definitions, run.parsed));
     };
     return this.draw();
   }
@@ -62,8 +64,7 @@ export class Results {
           key: `${name}-${at}`, title: `${title}: ${at ? "now" : "pinned"}`, spec: chart(this.definitions, one, { equal }),
         }).filter(Boolean);
       });
-      await showCharts(this.figures, charts);
-      this.tables.replaceChildren(tables.differences(pinned.parsed, run.parsed), ...tables.ofRun(this.definitions, run.parsed));
+      return this.show(charts, () => [tables.differences(pinned.parsed, run.parsed), ...tables.ofRun(this.definitions, run.parsed)]);
     };
     return this.draw();
   }
@@ -75,10 +76,9 @@ export class Results {
       const name = this.quantity.value;
       const all = runs.map((run) => measured(this.definitions, name, run));
       const equal = all.some(Boolean) ? span(all) : null;
-      await showCharts(this.figures, all.map((one, at) => one && {
+      return this.show(all.map((one, at) => one && {
         key: `sweep-${at}`, title: runs[at].label, spec: chart(this.definitions, one, { equal, small: true }),
-      }).filter(Boolean));
-      this.tables.replaceChildren(tables.ofSweep(runs));
+      }).filter(Boolean), () => [tables.ofSweep(runs)]);
     };
     return this.draw();
   }

@@ -1,29 +1,29 @@
-// From a text to its results: planned as one types, run, cancelled, and asked about if large.
+// From a text to its results: plans it, asks before a large run, runs its points, cancels.
 
 import { packets } from "./size.js";
 import { MOST } from "./sweep.js";
 
-/** Packets beyond which a run is asked about first. */
+/** Packets beyond which the page asks before it runs. */
 const MANY = 20e6;
 
-/** What tells the points of a sweep apart: the last parts of their paths, if those do. */
+/** Names for the points of a sweep: the last parts of their paths, if those differ. */
 function labels(points, title) {
   if (points.length === 1) { return [title]; }
-  const isRepeated = points.some((point) => !point.label.endsWith(", repetition 0"));
+  const isRepeated = points.some((point) => point.repetition > 0);
   const paths = Object.keys(points[0].settings);
   const ends = paths.map((path) => path.split(".").at(-1));
-  const areTold = new Set(ends).size === ends.length;
-  return points.map((point) => {
-    const label = isRepeated ? point.label : point.label.replace(/, repetition 0$/, "");
-    return areTold ? paths.reduce((words, path, at) => words.replace(`${path} = `, `${ends[at]} `), label) : label;
+  const isShort = new Set(ends).size === ends.length;
+  return points.map(({ settings, repetition }) => {
+    const parts = paths.map((path, at) => (isShort ? `${ends[at]} ${settings[path]}` : `${path} = ${settings[path]}`));
+    return [...parts, ...(isRepeated ? [`repetition ${repetition}`] : [])].join(", ");
   });
 }
 
 export class Runner {
   /**
-   * `on` has what the page does at each step: `began()`, `progress(share, label)`, `asks(packets)`,
-   * `wrong(error, text)`, `cancelled()`, `done(runs, planned)`. Of a sweep of more runs than a page
-   * has room for, the first is run; `planned` is how many there are.
+   * `on` has the page's reactions: `began(count)`, `progress(share)`, `asks(packets, text)`,
+   * `wrong(error, text)`, `cancelled()`, and `done(runs, planned, isCurrent)`. Of a sweep of more
+   * than `MOST` runs only the first is run; `planned` counts all of them.
    */
   constructor(engine, on) {
     this.engine = engine;
@@ -32,36 +32,37 @@ export class Runner {
     this.isRunning = false;
   }
 
-  /** Plans and runs a text; whatever runs before it is cancelled. */
+  /** Plans and runs a text, and cancels the run before it. */
   async start(text, { isAllowed = false } = {}) {
     const own = this.next();
     const isCurrent = () => own === this.number;
+    const runs = [];
+    let planned = 0;
     try {
-      const { title, points: planned } = await this.engine.plan(text);
+      const plan = await this.engine.plan(text);
       if (!isCurrent()) { return; }
-      const points = planned.length > MOST ? planned.slice(0, 1) : planned;
+      planned = plan.points.length;
+      const points = planned > MOST ? plan.points.slice(0, 1) : plan.points;
       const large = points.reduce((sum, point) => sum + packets(point.document), 0);
       if (large > MANY && !isAllowed) { this.on.asks(large, text); return; }
       this.on.began(points.length);
       this.isRunning = true;
-      const runs = [];
-      const names = labels(points, title);
-      for (const [at, point] of points.entries()) {
+      const names = labels(points, plan.title);
+      for (const [at, { document }] of points.entries()) {
         const onProgress = (share) => isCurrent() && this.on.progress((at + share) / points.length);
-        const result = await this.engine.run(point.document, { onProgress });
+        const result = await this.engine.run(document, { onProgress });
         if (!isCurrent()) { return; }
-        runs.push({ ...result, title, label: names[at], document: point.document, parsed: JSON.parse(result.summary) });
+        runs.push({ ...result, title: plan.title, label: names[at], document, parsed: JSON.parse(result.summary) });
       }
-      this.isRunning = false;
-      await this.on.done(runs, planned.length);
     } catch (error) {
-      if (!isCurrent()) { return; }
-      this.isRunning = false;
-      if (error.name === "AbortError") { this.on.cancelled(); } else { this.on.wrong(error, text); }
+      if (isCurrent()) { this.isRunning = false; this.on.wrong(error, text); }
+      return;
     }
+    this.isRunning = false;
+    await this.on.done(runs, planned, isCurrent);
   }
 
-  /** Stops what runs, whose results are not shown. */
+  /** Stops the run and discards its results. */
   cancel() {
     this.next();
     this.on.cancelled();

@@ -1,7 +1,7 @@
 // An experiment in a link: compressed, in the part of the address that no server sees.
 
 const NAME = "x";
-// A link longer than this, or a text longer than that, is refused: no experiment needs it.
+// Limits in characters: no experiment needs more.
 const MOST_LINK = 100_000;
 const MOST_TEXT = 500_000;
 
@@ -15,9 +15,11 @@ export async function fragment(text) {
   return found;
 }
 
-/** The text in the end of a link; null if there is none. Fails on one that is broken or too long. */
+/** Whether the end of an address holds an experiment. */
+export function isLink(hash) { return hash.startsWith(`#${NAME}=`); }
+
+/** The text in the end of a link. Fails on one that is broken or too long. */
 export async function unpacked(hash) {
-  if (!hash.startsWith(`#${NAME}=`)) { return null; }
   if (hash.length > MOST_LINK) { throw new Error(`it has more than ${MOST_LINK.toLocaleString("en")} characters`); }
   let bytes;
   try {
@@ -49,9 +51,9 @@ async function inflated(bytes) {
   }
 }
 
-/** The text of a file that somebody opens. */
+/** The text of an opened file. */
 export async function fromFile(file) {
-  if (file.size > MOST_TEXT) { throw new Error(`${file.name}: larger than ${MOST_TEXT.toLocaleString("en")} bytes: no experiment file`); }
+  if (file.size > MOST_TEXT) { throw new Error(`${file.name}: larger than ${MOST_TEXT.toLocaleString("en")} bytes, which is too large for an experiment file`); }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
   } catch {

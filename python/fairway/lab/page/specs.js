@@ -18,7 +18,7 @@ export function seconds(text) {
 }
 
 /** The measuring window of an experiment in seconds; null if that is the whole run. */
-export function measuringWindow(experiment) {
+function measuringWindow(experiment) {
   const window = experiment.measure?.window;
   return Array.isArray(window) ? window.map(seconds) : null;
 }
@@ -81,8 +81,8 @@ const cell = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"
 const csv = (rows) => ["t,id,v", ...rows.map(([t, id, v]) => `${number(t)},${cell(id)},${number(v)}`), ""].join("\n");
 
 /**
- * What a run has of a quantity: rows of time, name and value as drawn, all names, and the end of
- * its time axis; null if it has no value.
+ * A quantity of a run: rows of time, name and value as drawn, all names, and the end of the time
+ * axis; null if the run has no value of it.
  */
 export function measured(definitions, name, run) {
   const quantity = definitions.quantities[name];

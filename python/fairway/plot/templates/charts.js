@@ -65,6 +65,7 @@
     const options = { config: chartConfig(), renderer: renderer, actions: actions, ast: true,
                       defaultStyle: false, forceActionsMenu: true, tooltip: { disableDefaultStyle: true } };
     chart.drawn = window.vegaEmbed(chart.place, spec, options).then(function (result) {
+      if (!charts.includes(chart)) { result.finalize(); return; }
       chart.view = result;
       chart.place.vegaView = result.view; // for a console
       linkZoom(chart);
