@@ -45,6 +45,24 @@ def test_a_figure_that_is_not_finite_holds_no_claim():
     assert not exercises.decide(claim, summary).held
 
 
+def test_a_verdict_names_the_figure_of_its_claim():
+    claim = text_of(
+        {"left": 0, "test": "<=", "right": {"path": "flow.mine.goodput_bps", "times": 2}}
+    )
+    assert exercises.decide(claim, VECTORS["summary"]).figure == "flow.mine.goodput_bps"
+    assert exercises.decide({**claim, "right": 1}, VECTORS["summary"]).figure == ""
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("key", ["bbr-beside-cubic", "l4s", "loss-or-delay", "aimd"])
+def test_a_claim_does_not_hang_on_the_seed(key, seed):
+    exercise = exercises.find(key)
+    solved = exercises.check(exercise, exercise.solution, {"seed": seed})
+    assert right([one for one in solved if one.test]), solved
+    first = exercises.check(exercise, exercise.start, {"seed": seed})
+    assert not right([one for one in first if one.test])
+
+
 @pytest.mark.parametrize("exercise", ALL, ids=KEYS)
 def test_the_first_experiment_is_no_answer_and_the_solution_is(exercise):
     assert not right(exercises.check(exercise, exercise.start))
@@ -131,6 +149,10 @@ def test_the_command_lists_poses_and_checks(tmp_path):
     wrong = command("exercise", "bufferbloat", answer)
     assert wrong.returncode == 1, wrong.stderr
     assert "Not yet." in wrong.stdout
+    heads = ["held", "claim", "figure", "measured", "required"]
+    assert wrong.stdout.splitlines()[1].split() == heads
+    # A full queue of 1000 packets takes 600 ms to empty.
+    assert re.search(r" (59\d|600)(\.\d)? ms +< 20 ms\n", wrong.stdout)
 
     answer.write_text(answer.read_text().replace("1000 packets", "25 packets"))
     solved = command("exercise", "bufferbloat", answer, "--json")
@@ -149,6 +171,11 @@ def test_the_command_refuses_what_it_cannot_use(tmp_path):
     assert unknown.returncode == 2
     assert "did you mean bufferbloat?" in unknown.stderr
     assert command("exercise", "aqm", answer).returncode == 2
+    for surplus in (["--hints", "1"], ["--out", answer]):
+        listed = command("exercise", *surplus)
+        assert listed.returncode == 2
+        assert "need an exercise" in listed.stderr
+    assert not answer.exists()
 
     answer.write_text(exercises.find("aqm").start + '[sweep]\n"flow.bulk.cc" = ["cubic", "reno"]\n')
     swept = command("exercise", "aqm", answer)

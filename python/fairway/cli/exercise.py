@@ -39,6 +39,12 @@ def exercise(
     """
     from fairway.exercises import check, exercises, find
 
+    if key is None and (out is not None or hints):
+        raise typer.BadParameter(
+            "--out and --hints need an exercise; name one: fairway exercise aqm"
+        )
+    if answer is not None and (out is not None or hints):
+        raise typer.BadParameter("an answer is checked without --out and --hints; leave them out")
     if key is None:
         known = exercises()
         if as_json:
@@ -68,7 +74,8 @@ def _write(text: str, out: Path) -> None:
 
 
 def _pose(exercise: Exercise, hints: int) -> None:
-    typer.echo(typer.style(f"{exercise.title} ({exercise.minutes} minutes)", bold=True))
+    title = terminal.wrapped(f"{exercise.title} ({exercise.minutes} minutes)")
+    typer.echo(typer.style(title, bold=True))
     for paragraph in exercise.question.split("\n\n"):
         typer.echo()
         terminal.say(" ".join(paragraph.split()))
@@ -79,6 +86,8 @@ def _pose(exercise: Exercise, hints: int) -> None:
     for claim in exercise.claims:
         terminal.say(claim["text"], "  - ")
     terminal.say(f"and these keys are as they were: {', '.join(exercise.keep)}.")
+    typer.echo()
+    terminal.say("fairway run FILE shows what happens; with --json, every figure by its name.")
 
 
 def _show_verdicts(verdicts: list[Verdict], *, as_json: bool) -> None:
@@ -87,12 +96,13 @@ def _show_verdicts(verdicts: list[Verdict], *, as_json: bool) -> None:
     if as_json:
         terminal.print_json({"right": right, "claims": [vars(verdict) for verdict in verdicts]})
     else:
-        claims = [verdict for verdict in verdicts if verdict.test]
         rows = [
-            ["yes" if one.held else "NO", one.text, _number(one.left), one.test, _number(one.right)]
-            for one in claims
+            ["yes" if one.held else "NO", one.text, one.figure, *_numbers(one)]
+            for one in verdicts
+            if one.test
         ]
-        terminal.show_rows("Claims", ["held", "claim", "left", "test", "right"], rows, labels=2)
+        heads = ["held", "claim", "figure", "measured", "required"]
+        terminal.show_rows("Claims", heads, rows, labels=3)
         for verdict in verdicts:
             if not verdict.test and not verdict.held:
                 terminal.say(f"Changed, and must not be: {verdict.text.partition(' ')[0]}.")
@@ -101,5 +111,11 @@ def _show_verdicts(verdicts: list[Verdict], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def _numbers(verdict: Verdict) -> list[str]:
+    """What was measured and what is required, with units."""
+    from fairway.plot.columns import value_with_unit
+
+    name = verdict.figure.rpartition(".")[2]
+    left, right = (value_with_unit(name, side) for side in (verdict.left, verdict.right))
+    within = " of" if verdict.test.startswith("within") else ""
+    return [left, f"{verdict.test}{within} {right}"]

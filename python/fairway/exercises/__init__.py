@@ -54,6 +54,7 @@ class Verdict:
         left: The number on the left; None where the run has none, or for a key.
         test: `<`, `>`, `<=`, `>=` or `within 5 %`; empty for a key.
         right: The number on the right, likewise.
+        figure: The path of the figure that both numbers are values of; empty for a key.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Verdict:
     left: float | None = None
     test: str = ""
     right: float | None = None
+    figure: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ def decide(claim: Mapping[str, Any], summary: Mapping[str, Any]) -> Verdict:
     test = claim["test"]
     words = test if isinstance(test, str) else f"within {100 * test['within']:g} %"
     held = left is not None and right is not None and _holds(left, test, right)
-    return Verdict(str(claim["text"]), held, left, words, right)
+    named = _path(claim["left"]) or _path(claim["right"])
+    return Verdict(str(claim["text"]), held, left, words, right, named)
 
 
 def _holds(left: float, test: str | Mapping[str, float], right: float) -> bool:
@@ -166,13 +169,19 @@ def _holds(left: float, test: str | Mapping[str, float], right: float) -> bool:
     return abs(left - right) <= test["within"] * abs(right)
 
 
+def _path(side: Any) -> str:
+    """The figure on a side of a claim; empty for a number."""
+    named = side["path"] if isinstance(side, Mapping) else side
+    return named if isinstance(named, str) else ""
+
+
 def _side(side: Any, summary: Mapping[str, Any]) -> float | None:
-    if isinstance(side, str):
-        return figure(summary, side)
-    if isinstance(side, Mapping):
-        value = figure(summary, side["path"])
-        return None if value is None else value * float(side["times"])
-    return float(side)
+    path = _path(side)
+    if not path:
+        return float(side)
+    value = figure(summary, path)
+    times = float(side["times"]) if isinstance(side, Mapping) else 1.0
+    return None if value is None else value * times
 
 
 def figure(summary: Mapping[str, Any], path: str) -> float | None:
@@ -248,8 +257,8 @@ def _unknown(raw: Mapping[str, Any]) -> str | None:
         if isinstance(claim["test"], str) and claim["test"] not in _COMPARED:
             return f"claim.{index}.test is {claim['test']!r}; expected {', '.join(_COMPARED)}"
         for side in ("left", "right"):
-            path = claim[side]["path"] if isinstance(claim[side], Mapping) else claim[side]
-            if isinstance(path, str) and path.partition(".")[0] not in (*_LISTS, "metric"):
+            path = _path(claim[side])
+            if path and path.partition(".")[0] not in (*_LISTS, "metric"):
                 return f"claim.{index}.{side} is {path!r}; expected {', '.join(_LISTS)} or metric"
     surplus = sorted(raw.keys() - SHAPE.keys())
     return f"{surplus[0]} means nothing here" if surplus else None

@@ -111,6 +111,24 @@ def shown_unit(name: str) -> tuple[str, float]:
     return ("ms", 1e3) if is_short_time(name) else (unit, 1.0)
 
 
+def value_with_unit(name: str, value: float | None) -> str:
+    """A figure's value in the unit that its name ends in.
+
+    >>> value_with_unit("goodput_bps", 9.563e6), value_with_unit("p99_sojourn_s", 0.02)
+    ('9.563 Mbit/s', '20 ms')
+    >>> value_with_unit("mean_cwnd_segments", 230.25), value_with_unit("drops", None)
+    ('230.2 segments', '–')
+    """
+    unit = result_schema.unit(name)
+    if value is None:
+        return text.ABSENT
+    if unit == "bit/s":
+        return text.bit_rate(value)
+    if is_short_time(name):
+        return text.milliseconds(value)
+    return f"{text.number(value)} {unit}".rstrip()
+
+
 def is_short_time(name: str) -> bool:
     """Whether a figure is a time that is read in milliseconds."""
     return result_schema.unit(name) == "s" and any(part in name for part in _SHORT_TIMES)
