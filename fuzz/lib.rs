@@ -97,7 +97,8 @@ fn points(table: &toml::Table) -> i64 {
         _ => 1,
     };
     let sweep = table.get("sweep").and_then(toml::Value::as_table);
-    sweep.into_iter().flat_map(toml::Table::values).fold(1, |product: i64, value| {
-        product.saturating_mul(count(value).max(1))
-    })
+    sweep
+        .into_iter()
+        .flat_map(toml::Table::values)
+        .fold(1, |product: i64, value| product.saturating_mul(count(value).max(1)))
 }
