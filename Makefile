@@ -20,6 +20,7 @@ BUILT := $(VENV)/.fairway-built
 FULL := $(VENV)/.fairway-full
 # What runs inside of a Linux kernel; packed into the package.
 AGENT := python/fairway/bin/fairway-guest
+NETWORK := python/fairway/bin/libfairway-network.so
 # What draws charts in reports.
 CHARTS := python/fairway/plot/library/vega-embed.js
 
@@ -64,8 +65,9 @@ build: $(BUILT)
 GLIBC ?= 2_17
 ZIG := $(VENV)/.zig-installed
 wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
-	cargo build --release --locked --quiet --package fairway-guest
+	cargo build --release --locked --quiet --package fairway-guest --package fairway-emulator
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
+	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/libfairway_emulator.so" $(NETWORK)
 	@rm -f dist/*.whl
 	@$(COMMIT)
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
@@ -296,9 +298,10 @@ define compile
 	@rm -f $(FULL)
 	@touch $(BUILT).begun
 	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet
-	@cargo build --profile $(1) --locked --quiet --package fairway-guest
+	@cargo build --profile $(1) --locked --quiet --package fairway-guest --package fairway-emulator
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(1)/fairway-guest" $(AGENT)
 	@$(COMMIT)
+	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/$(1)/libfairway_emulator.so" $(NETWORK)
 	@$(BIN)/python -m compileall -q python/fairway
 	@mv $(BUILT).begun $(BUILT)
 endef

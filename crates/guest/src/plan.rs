@@ -41,6 +41,9 @@ pub struct Plan {
     /// What is captured, if anything is.
     #[serde(default)]
     pub capture: Option<Capture>,
+    /// Whether hosts are on Fairway's network, which watches packets, queues and captures itself.
+    #[serde(default)]
+    pub is_emulated: bool,
 }
 
 /// What results have a row of.
@@ -315,7 +318,7 @@ pub struct SocketOption {
 }
 
 /// One direction of a link that is reported: a queue in front of a rate, and a wire behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     /// Its name in results.
     pub id: String,

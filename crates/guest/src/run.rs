@@ -80,6 +80,9 @@ impl<'a> Run<'a> {
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
         let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
+        if plan.is_emulated {
+            tell_network(&format!("begin {begin_ns}"))?;
+        }
         let begin_wall_ns = sys::wall_ns().map_err(failed)? + LEAD_NS;
         watch.begin(begin_wall_ns);
         let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
@@ -259,6 +262,9 @@ impl<'a> Run<'a> {
     }
 
     fn finish(mut self) -> Result<(), Error> {
+        if self.plan.is_emulated {
+            tell_network("finish")?;
+        }
         for transfer in self.transfers {
             self.totals.transfers.push(transfer.finish()?);
         }
@@ -291,6 +297,12 @@ impl<'a> Run<'a> {
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
         fs::rename(path("totals.json.partial"), path("totals.json")).map_err(failed)
     }
+}
+
+/// Tells the kernel's device of Fairway's network.
+fn tell_network(what: &str) -> Result<(), Error> {
+    fs::write("/proc/fairway", what)
+        .map_err(|error| Error::new(format!("writing \"{what}\" to /proc/fairway"), error))
 }
 
 fn queue_places(plan: &Plan, namespaces: &Namespaces) -> Result<Vec<QueuePlace>, Error> {

@@ -81,7 +81,8 @@ impl Watch {
         let failed = |error| Error::new("beginning the captures", error);
         let mut capture = plan.capture.as_ref().map(Capture::create).transpose().map_err(failed)?;
         let mut places = Vec::new();
-        for index in 0..plan.namespaces.len() {
+        let watched = if plan.is_emulated { 0 } else { plan.namespaces.len() };
+        for index in 0..watched {
             places.extend(WatchedNamespace::open(plan, namespaces, index, capture.as_mut())?);
         }
         // A departure has to be known before the arrival.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use fairway_emulator::message::{MEASURED, Measured, SAMPLES};
 use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
 use fairway_schema::{FlowSummary, Metrics, QueueSeries, Series, Summary};
@@ -12,6 +13,7 @@ use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::emulated;
 use crate::figures::summarise;
 use crate::programs::by_guest;
 use crate::samples;
@@ -99,10 +101,10 @@ pub enum CollectError {
 /// # Errors
 /// [`CollectError`] if a file is missing or damaged, or if the guest has failed.
 pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, CollectError> {
-    let plan: Plan = Source::open(directory, "plan.json")?.json()?;
+    let mut plan: Plan = Source::open(directory, "plan.json")?.json()?;
     let source = Source::open(directory, "totals.json")?;
     let damaged = source.damage();
-    let totals: Totals = source.json()?;
+    let mut totals: Totals = source.json()?;
     let flows: Vec<&Flow> = by_guest(experiment).into_iter().map(|(_, flow)| flow).collect();
     let found = [&totals.flows.len(), &totals.datagrams.len(), &totals.queues.len()];
     let planned = [&flows.len(), &experiment.datagrams.len(), &plan.queues.len()];
@@ -114,9 +116,21 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     refuse_failures(&flows, &plan, &totals)?;
     let source = Source::open(directory, "flows.bin")?;
     let (mut series, mut tcp_info) = samples::flows(experiment, plan.rows().len(), source)?;
-    let queues = samples::queues(experiment, &plan, Source::open(directory, "queues.bin")?)?;
+    let measured = match plan.is_emulated {
+        true => Some(Source::open(directory, MEASURED)?.json::<Measured>()?),
+        false => None,
+    };
+    if let Some(measured) = &measured {
+        emulated::take_over(measured, experiment, &mut plan, &mut totals)
+            .map_err(|what| damaged(what.to_string()))?;
+    }
+    let name = if plan.is_emulated { SAMPLES } else { "queues.bin" };
+    let queues = samples::queues(experiment, &plan, Source::open(directory, name)?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
+    if let Some(measured) = measured {
+        emulated::complete(measured, &mut summary);
+    }
     let broken = broken(experiment, &flows, &totals);
     let id = |row: &Row| match *row {
         Row::Connection(index) => plan.flows[index].id.clone(),

@@ -2,6 +2,7 @@
 //! do, `collect` turns what it has measured into the records that every backend gives.
 
 mod collect;
+mod emulated;
 mod figures;
 mod layout;
 mod programs;

@@ -67,6 +67,7 @@ pub(crate) fn linux_layout(
             "plan": found.plan,
             "memory_bytes": found.memory_bytes,
             "boot_arguments": found.boot_arguments,
+            "network": found.network,
         });
         Ok(found.to_string())
     })

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use crate::column::record;
 use crate::completion::CompletionSummary;
 use fairway_units::Duration;
-use serde::Serializer;
+use serde::{Deserialize, Serializer};
 
 /// Of n independent events the count varies by 1/√n: 15 % of 44.
 const OTHER: f64 = 0.15;
@@ -175,6 +175,7 @@ record! {
 
 record! {
     /// One direction of a link over the measuring window.
+    #[derive(Deserialize)]
     pub struct LinkSummary {
         /// Name of the link; the direction towards the sources ends in `/reverse`.
         id: String,
@@ -204,6 +205,7 @@ record! {
 
 record! {
     /// A WLAN cell over the measuring window.
+    #[derive(Deserialize)]
     pub struct WlanSummary {
         /// Share of the window in which a frame, or the exchange that it began, was under way.
         busy: f64,
@@ -216,6 +218,7 @@ record! {
 
 record! {
     /// The access point or a station over the measuring window.
+    #[derive(Deserialize)]
     pub struct WlanNodeSummary {
         /// `ap`, or the name of the station.
         id: String,

@@ -9,6 +9,7 @@ mod connection;
 mod datagrams;
 mod delivery_queues;
 mod direction;
+mod emulator;
 mod event;
 mod flow_monitor;
 mod loss_log;
@@ -24,5 +25,6 @@ mod summary;
 mod traced;
 
 pub use capture::check_captures;
+pub use emulator::{Emulated, Emulator, LinkSample, Outcome, PathCounts, Sent};
 pub use fairway_schema::Control;
 pub use run::{Run, RunError, run, run_captured, run_on};

@@ -4,6 +4,8 @@ use fairway_net::{Ecn, Packet};
 use fairway_tcp::{Flags, Segment};
 use prefetch_index::prefetch_index;
 
+use crate::emulator::Sent;
+
 /// What a link needs to know of a segment, and where the segment is.
 ///
 /// Two words of two halves each, because two words are handed from function to function in
@@ -60,6 +62,21 @@ impl PacketHandle {
         let precedence = u64::from(precedence) << PRECEDENCE;
         let marks = u64::from(segment.wire_bytes()) | payload | ecn | precedence;
         PacketHandle::new(place, path, marks, 0)
+    }
+
+    /// That of a packet whose endpoints are not simulated, at a position.
+    pub(crate) fn emulated(place: u32, position: u32, sent: Sent) -> Self {
+        let ecn = match sent.ecn {
+            Ecn::NotEct => 0,
+            Ecn::Ect0 => ECN_CAPABLE,
+            Ecn::Ect1 => SCALABLE,
+            Ecn::Ce => MARKED,
+        };
+        let payload = if sent.has_payload { PAYLOAD } else { 0 };
+        let held = if sent.is_held { HELD } else { 0 };
+        let precedence = u64::from(sent.precedence & 7) << PRECEDENCE;
+        let marks = u64::from(sent.wire_bytes) & SIZE | payload | ecn | held | precedence;
+        PacketHandle::new(place, sent.path, marks, position)
     }
 
     /// The place of what it carries.

@@ -142,7 +142,7 @@ pub(crate) fn applications(
     experiment.applications.iter().zip(reports).map(summary).collect()
 }
 
-fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
+pub(crate) fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
     let id = network.names[index as usize].clone();
     let figures = network.figures(index)?;
     let nanos = measure.to.since(measure.from).as_nanos() as f64;
@@ -161,7 +161,7 @@ fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<Link
 }
 
 /// The cell, with the nodes that are reported.
-fn wlan_summary(network: &Network, measure: &Measure) -> Option<WlanSummary> {
+pub(crate) fn wlan_summary(network: &Network, measure: &Measure) -> Option<WlanSummary> {
     let figures = network.cell_figures()?;
     let window = measure.to.since(measure.from).as_secs_f64();
     let nodes = network.reported.iter().filter_map(|device| {

@@ -10,7 +10,7 @@ use super::queues::QUEUE;
 use super::switch::Switch;
 use super::switches::{STACK_SWITCHES, SWITCHES};
 use super::wire_keys::{LINK_OVER_TIME, LINK_WIRE, REVERSE_WIRE};
-use super::{capture, datagrams, program, topology, wlan, workload};
+use super::{capture, datagrams, linux, program, topology, wlan, workload};
 
 /// What may be written as the value of a key.
 #[derive(Clone, Copy)]
@@ -407,6 +407,9 @@ pub(super) static LINUX: Section = Section::plain(
             "Parameters of the kernel's congestion controls and queue disciplines by module and name; the simulator ignores them.";
         "memory": Kind::Size, Default(r#""1 GiB""#), r#""4 GiB""# =>
             "Memory of the kernel; the simulator ignores it.";
+        "network": Kind::Choice { thing: "network", names: || linux::NETWORKS.to_vec() },
+            Default(r#""fairway""#), r#""tc""# =>
+            "What connects the kernel's hosts: Fairway's own network, the simulator's in every queue, loss and schedule, or Linux's queue disciplines, set up with tc.";
     }],
 );
 

@@ -58,7 +58,7 @@ pub use error::{ExperimentError, ExperimentErrors};
 pub use fairway_net::Limit;
 pub use fairway_net::datagrams::{Pattern, Periods, UDP_HEADERS};
 pub use keys::MAX_CONNECTIONS;
-pub use linux::{LinuxSettings, SOCKET_OPTIONS, SocketOption};
+pub use linux::{LinuxNetwork, LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use network::{LinkDirection, Network, REVERSE, Routes};
 pub use node::Node;
 pub use plan::{Plan, Point, plan, plan_document, plan_with};

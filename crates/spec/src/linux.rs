@@ -21,6 +21,19 @@ const MAX_MEMORY: u64 = 1 << 40;
 /// Memory of a kernel that is told none: enough for windows of hundreds of megabytes.
 const USUAL_MEMORY: Bytes = Bytes::new(1 << 30);
 
+/// What connects the hosts of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinuxNetwork {
+    /// Fairway's own network, as the simulator's.
+    #[default]
+    Fairway,
+    /// Linux's queue disciplines, set up with `tc`.
+    Tc,
+}
+
+/// The names of [`LinuxNetwork`].
+pub(super) const NETWORKS: [&str; 2] = ["fairway", "tc"];
+
 /// `[linux]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxSettings {
@@ -30,11 +43,18 @@ pub struct LinuxSettings {
     pub modules: Vec<(String, String)>,
     /// Memory of the kernel.
     pub memory: Bytes,
+    /// What connects the hosts.
+    pub network: LinuxNetwork,
 }
 
 impl Default for LinuxSettings {
     fn default() -> Self {
-        LinuxSettings { sysctls: Vec::new(), modules: Vec::new(), memory: USUAL_MEMORY }
+        LinuxSettings {
+            sysctls: Vec::new(),
+            modules: Vec::new(),
+            memory: USUAL_MEMORY,
+            network: LinuxNetwork::default(),
+        }
     }
 }
 
@@ -207,6 +227,9 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
             table.refuse("memory", format!("expected {min} to {max}, got {memory}; try \"1 GiB\""));
         }
         settings.memory = memory;
+    }
+    if table.read::<String>("network").is_some_and(|name| name == NETWORKS[1]) {
+        settings.network = LinuxNetwork::Tc;
     }
     settings
 }

@@ -11,7 +11,7 @@ use fairway_units::Bytes;
 
 use super::flow::FIRST_PORT;
 use super::host::Hosts;
-use super::network::{first_router, sink_address, sink_namespace};
+use super::network::{first_router, sink_address};
 use super::refusal::Refusals;
 use crate::programs::by_guest;
 
@@ -28,14 +28,16 @@ pub(super) fn datagrams(
     let connections = by_guest(experiment);
     let plan = |(index, flow): (usize, &DatagramFlow)| {
         refuse(experiment, flow, refusals);
-        let group = hosts.pairs[flow.hosts[0]].group;
+        let pair = hosts.of_datagrams(index);
+        // On Fairway's network a packet holds its socket's memory until it has left its first link.
+        let is_at_router = flow.send_buffer.is_some() && hosts.routers > 0;
         let number = experiment.flows.len() + index;
         Datagrams {
             id: flow.id.clone(),
             behind: connections.iter().filter(|(place, _)| *place < flow.behind).count(),
-            source: if flow.send_buffer.is_some() { first_router(hosts) } else { group },
-            sink: sink_namespace(hosts, &experiment.topology, group),
-            address: sink_address(flow.hosts[0]),
+            source: if is_at_router { first_router(hosts) } else { hosts.source_namespace(pair) },
+            sink: hosts.sink_namespace(pair),
+            address: sink_address(pair),
             port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
             pattern: (&flow.pattern).into(),
             rate_bps: flow.rate.as_bps(),

@@ -6,9 +6,8 @@ use fairway_units::Bytes;
 
 use super::algorithm;
 use super::host::{self, HEADERS, Hosts, TIMESTAMP_OPTION};
-use super::network::{sink_address, sink_namespace};
+use super::network::sink_address;
 use super::refusal::Refusals;
-use super::row::Row;
 use crate::programs::by_guest;
 
 /// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, all are below those that the
@@ -69,11 +68,10 @@ fn pairs_with_access(experiment: &Experiment) -> usize {
 /// Refuses more than half of the kernel's memory holds; the other half is for packets.
 pub(super) fn refuse_memory(
     experiment: &Experiment,
-    row: &Row,
     hosts: &Hosts,
     refusals: &mut Refusals,
 ) {
-    let namespaces = (row.routers() + 2 * hosts.groups.len()) as u64;
+    let namespaces = (hosts.routers + 2 * hosts.groups.len()) as u64;
     let flows = (experiment.flows.len() + experiment.datagrams.len()) as u64;
     let pairs = pairs_with_access(experiment) as u64;
     let needed = 2
@@ -100,7 +98,7 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let plan = |(index, flow): (usize, &Flow)| {
         refuse_application(index, flow, refusals);
-        let group = hosts.pairs[flow.hosts[0]].group;
+        let pair = hosts.of_flow(index);
         let (rate, bytes) = match flow.source {
             Source::Bulk => (None, None),
             Source::File { bytes } => (None, Some(bytes)),
@@ -112,9 +110,9 @@ pub(super) fn flows(
         };
         FlowPlan {
             id: flow.id.clone(),
-            source: group,
-            sink: sink_namespace(hosts, &experiment.topology, group),
-            address: sink_address(flow.hosts[0]),
+            source: hosts.source_namespace(pair),
+            sink: hosts.sink_namespace(pair),
+            address: sink_address(pair),
             port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
             cc: algorithm::name(index, flow, refusals).to_owned(),
             start_ns: flow.start.as_nanos(),

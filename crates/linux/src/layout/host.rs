@@ -91,18 +91,52 @@ pub(super) struct Pair {
 pub(super) struct Hosts {
     pub(super) groups: Vec<Vec<Sysctl>>,
     pub(super) pairs: Vec<Pair>,
+    /// The pair of each connection, and of each datagram flow.
+    of_flows: Vec<usize>,
+    of_datagrams: Vec<usize>,
+    /// Routers between the hosts.
+    pub(super) routers: usize,
 }
 
 impl Hosts {
-    /// The hosts of all flows, grouped by their sysctls.
-    pub(super) fn new(flows: &[Flow], datagrams: &[DatagramFlow], refusals: &mut Refusals) -> Self {
+    /// Those of Fairway's network: a pair for each flow, no routers between them.
+    pub(super) fn apart(
+        flows: &[Flow],
+        datagrams: &[DatagramFlow],
+        refusals: &mut Refusals,
+    ) -> Self {
+        let of_flows: Vec<usize> = (0..flows.len()).collect();
+        let of_datagrams: Vec<usize> = (flows.len()..flows.len() + datagrams.len()).collect();
+        Hosts::new(flows, of_flows, of_datagrams, 0, refusals)
+    }
+
+    /// Those of a row of links: a pair for each pair of the experiment.
+    pub(super) fn on_row(
+        flows: &[Flow],
+        datagrams: &[DatagramFlow],
+        routers: usize,
+        refusals: &mut Refusals,
+    ) -> Self {
+        let of_flows = flows.iter().map(|flow| flow.hosts[0]).collect();
+        let of_datagrams = datagrams.iter().map(|flow| flow.hosts[0]).collect();
+        Hosts::new(flows, of_flows, of_datagrams, routers, refusals)
+    }
+
+    /// The hosts of all flows, given the pair of each, grouped by their sysctls.
+    fn new(
+        flows: &[Flow],
+        of_flows: Vec<usize>,
+        of_datagrams: Vec<usize>,
+        routers: usize,
+        refusals: &mut Refusals,
+    ) -> Self {
         let mut of_hosts: BTreeMap<usize, (usize, Settings, String)> = BTreeMap::new();
         for (index, flow) in flows.iter().enumerate() {
             let settings = settings(index, flow, refusals);
             let sink_route = format!("{}{}", settings.route, sink_algorithm(flow));
-            match of_hosts.get(&flow.hosts[0]) {
+            match of_hosts.get(&of_flows[index]) {
                 None => {
-                    of_hosts.insert(flow.hosts[0], (index, settings, sink_route));
+                    of_hosts.insert(of_flows[index], (index, settings, sink_route));
                 }
                 Some((_, same, route)) if *same == settings && *route == sink_route => {}
                 Some((other, known, route)) => {
@@ -114,11 +148,12 @@ impl Hosts {
         // Hosts of datagrams alone have the stack of any others.
         let any = of_hosts.values().next().map(|(_, settings, _)| settings.clone());
         let any = any.unwrap_or_else(|| Settings { sysctls: Vec::new(), route: String::new() });
-        for flow in datagrams {
+        for pair in &of_datagrams {
             let other = || (0, any.clone(), String::new());
-            of_hosts.entry(flow.hosts[0]).or_insert_with(other);
+            of_hosts.entry(*pair).or_insert_with(other);
         }
-        let mut hosts = Hosts { groups: Vec::new(), pairs: Vec::new() };
+        let (groups, pairs) = (Vec::new(), Vec::new());
+        let mut hosts = Hosts { groups, pairs, of_flows, of_datagrams, routers };
         // Hosts are numbered without gaps, in the order of the flows.
         for (_, settings, sink_route) in of_hosts.into_values() {
             let known = hosts.groups.iter().position(|known| *known == settings.sysctls);
@@ -129,6 +164,26 @@ impl Hosts {
             hosts.pairs.push(Pair { group, source_route: settings.route, sink_route });
         }
         hosts
+    }
+
+    /// The pair of a connection.
+    pub(super) fn of_flow(&self, index: usize) -> usize {
+        self.of_flows[index]
+    }
+
+    /// The pair of a datagram flow.
+    pub(super) fn of_datagrams(&self, index: usize) -> usize {
+        self.of_datagrams[index]
+    }
+
+    /// Index of the namespace of a pair's source.
+    pub(super) fn source_namespace(&self, pair: usize) -> usize {
+        self.pairs[pair].group
+    }
+
+    /// Index of the namespace of a pair's sink, behind those of all sources and routers.
+    pub(super) fn sink_namespace(&self, pair: usize) -> usize {
+        self.groups.len() + self.routers + self.pairs[pair].group
     }
 }
 

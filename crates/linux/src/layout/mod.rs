@@ -5,6 +5,7 @@ mod algorithm;
 mod capture;
 mod controlled;
 mod datagrams;
+mod emulated;
 mod flow;
 mod global;
 mod host;
@@ -15,8 +16,10 @@ mod refusal;
 mod row;
 mod transfer;
 
-use fairway_guest::plan::Plan;
-use fairway_spec::{Experiment, ExperimentErrors};
+use fairway_emulator::message::Instructions;
+use fairway_guest::plan::{Namespace, Plan};
+use fairway_spec::{Experiment, ExperimentErrors, LinuxNetwork};
+use fairway_units::Rate;
 
 use host::Hosts;
 use refusal::Refusals;
@@ -30,6 +33,15 @@ pub struct Layout {
     pub memory_bytes: u64,
     /// Further arguments of the kernel: parameters of its modules.
     pub boot_arguments: Vec<String>,
+    /// What Fairway's network is told, if it is what connects the hosts; without the experiment.
+    pub network: Option<Instructions>,
+}
+
+impl Layout {
+    fn new(experiment: &Experiment, plan: Plan, boot_arguments: Vec<String>) -> Self {
+        let memory_bytes = experiment.linux.memory.get();
+        Layout { plan, memory_bytes, boot_arguments, network: None }
+    }
 }
 
 /// Lays an experiment out for a kernel.
@@ -38,49 +50,96 @@ pub struct Layout {
 /// [`ExperimentErrors`] with everything that a kernel cannot do as the experiment asks: the key,
 /// what it has, and what to write instead.
 pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
+    match experiment.linux.network {
+        LinuxNetwork::Fairway => emulated::layout(experiment),
+        LinuxNetwork::Tc => on_row(experiment),
+    }
+}
+
+/// With a row of links of Linux's queue disciplines.
+fn on_row(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     // What follows knows rows of links with pairs of hosts at their ends.
     let mut refusals = Refusals::new(&experiment.flows);
     row::refuse_shape(experiment, &mut refusals);
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
-    let boot_arguments = algorithm::boot_arguments(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);
-    let hosts = Hosts::new(&experiment.flows, &experiment.datagrams, &mut refusals);
-    flow::refuse_memory(experiment, &row, &hosts, &mut refusals);
-    let mtu = host::mtu(&experiment.flows, &experiment.datagrams);
-    let flows = flow::flows(experiment, &hosts, mtu, &mut refusals);
-    let datagrams = datagrams::datagrams(experiment, &hosts, &mut refusals);
-    let transfers = transfer::transfers(experiment, &hosts, &row, mtu, &mut refusals);
-    let holds_sockets = datagrams.iter().any(|flow| flow.send_buffer.is_some());
+    let hosts =
+        Hosts::on_row(&experiment.flows, &experiment.datagrams, row.routers(), &mut refusals);
+    let slowest = row.stages.iter().map(|stage| stage.link.rate).min();
+    let common = Common::new(experiment, &hosts, slowest, &mut refusals);
+    let holds_sockets = common.datagrams.iter().any(|flow| flow.send_buffer.is_some());
+    let mtu = common.mtu;
     let disciplines =
         row::disciplines(&row, &experiment.topology, mtu, holds_sockets, &mut refusals);
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     let overhead = u32::try_from(experiment.topology.frame_overhead.get()).unwrap_or(u32::MAX);
-    let mut network = network::network(&row, &disciplines, &hosts, overhead, mtu);
+    let network = network::network(&row, &disciplines, &hosts, overhead, mtu);
     let capture = capture::capture(experiment, &row, &hosts, &network.segments, &mut refusals);
     refusals.finish()?;
-    let (for_all, for_namespaces) = global::of_user(&experiment.linux);
-    for namespace in &mut network.namespaces {
-        namespace.sysctls.extend(for_namespaces.iter().cloned());
-    }
-    let nanos = |time: fairway_units::Time| time.as_nanos();
     let plan = Plan {
-        duration_ns: experiment.duration.as_nanos(),
-        sample_ns: experiment.measure.sample.as_nanos(),
-        window_ns: [nanos(experiment.measure.from), nanos(experiment.measure.to)],
-        // Known where the kernel is known.
-        modules: Vec::new(),
-        namespaces: network.namespaces,
-        sysctls: [global::sysctls(experiment), for_all].concat(),
         links: network.links,
         devices: network.devices,
-        flows,
-        datagrams,
-        transfers,
         queues: network.queues,
         capture,
+        ..common.plan(experiment, network.namespaces)
     };
-    Ok(Layout { plan, memory_bytes: experiment.linux.memory.get(), boot_arguments })
+    Ok(Layout::new(experiment, plan, common.boot_arguments))
+}
+
+/// What does not depend on the network.
+struct Common {
+    mtu: u32,
+    boot_arguments: Vec<String>,
+    flows: Vec<fairway_guest::plan::Flow>,
+    datagrams: Vec<fairway_guest::plan::Datagrams>,
+    transfers: Vec<fairway_guest::plan::Transfer>,
+}
+
+impl Common {
+    /// `slowest` is the rate of the slowest link.
+    fn new(
+        experiment: &Experiment,
+        hosts: &Hosts,
+        slowest: Option<Rate>,
+        refusals: &mut Refusals,
+    ) -> Self {
+        flow::refuse_memory(experiment, hosts, refusals);
+        let mtu = host::mtu(&experiment.flows, &experiment.datagrams);
+        Common {
+            mtu,
+            boot_arguments: algorithm::boot_arguments(experiment, refusals),
+            flows: flow::flows(experiment, hosts, mtu, refusals),
+            datagrams: datagrams::datagrams(experiment, hosts, refusals),
+            transfers: transfer::transfers(experiment, hosts, slowest, mtu, refusals),
+        }
+    }
+
+    /// The plan of it, with the user's sysctls in these namespaces, without a network.
+    fn plan(&self, experiment: &Experiment, mut namespaces: Vec<Namespace>) -> Plan {
+        let (for_all, for_namespaces) = global::of_user(&experiment.linux);
+        for namespace in &mut namespaces {
+            namespace.sysctls.extend(for_namespaces.iter().cloned());
+        }
+        let nanos = |time: fairway_units::Time| time.as_nanos();
+        Plan {
+            duration_ns: experiment.duration.as_nanos(),
+            sample_ns: experiment.measure.sample.as_nanos(),
+            window_ns: [nanos(experiment.measure.from), nanos(experiment.measure.to)],
+            // Known where the kernel is known.
+            modules: Vec::new(),
+            namespaces,
+            sysctls: [global::sysctls(experiment), for_all].concat(),
+            links: Vec::new(),
+            devices: Vec::new(),
+            flows: self.flows.clone(),
+            datagrams: self.datagrams.clone(),
+            transfers: self.transfers.clone(),
+            queues: Vec::new(),
+            capture: None,
+            is_emulated: false,
+        }
+    }
 }

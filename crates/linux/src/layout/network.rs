@@ -12,7 +12,6 @@
 use std::net::Ipv4Addr;
 
 use fairway_guest::plan::{Namespace, Queue};
-use fairway_spec::{Shape, Topology};
 use fairway_units::Rate;
 
 use super::global::Sysctl;
@@ -21,11 +20,11 @@ use super::qdisc::Disciplines;
 use super::row::Row;
 
 /// Addresses of the sources: 10.0.0.0/10.
-const SOURCES: u32 = 10 << 24;
+pub(super) const SOURCES: u32 = 10 << 24;
 /// Addresses of the sinks: 10.64.0.0/10.
-const SINKS: u32 = (10 << 24) | (64 << 16);
+pub(super) const SINKS: u32 = (10 << 24) | (64 << 16);
 /// Bits of these prefixes.
-const HOST_PREFIX: u32 = 10;
+pub(super) const HOST_PREFIX: u32 = 10;
 /// Addresses of the ends of veths, two a veth: 10.128.0.0/9.
 const VETHS: u32 = (10 << 24) | (128 << 16);
 /// Routers that packets cross before the kernel's usual time to live runs out
@@ -163,19 +162,6 @@ fn column(index: usize, group: usize, hosts: &Hosts, routers: usize) -> usize {
 /// Index of the namespace of the router in front of the first link.
 pub(super) fn first_router(hosts: &Hosts) -> usize {
     hosts.groups.len()
-}
-
-/// Index of the namespace of a group's sinks.
-pub(super) fn sink_namespace(hosts: &Hosts, topology: &Topology, group: usize) -> usize {
-    let links = match &topology.shape {
-        Shape::Dumbbell { access, .. } => {
-            let sides = access.as_ref().map_or([false; 2], |access| access.sides);
-            1 + sides.into_iter().filter(|side| *side).count()
-        }
-        Shape::Chain { links } => links.len(),
-        Shape::Graph(_) | Shape::Wlan(_) => 0,
-    };
-    column(2 * links + 1, group, hosts, 2 * links)
 }
 
 fn segments(row: &Row, hosts: &Hosts, namespaces: &[Namespace]) -> Vec<Segment> {

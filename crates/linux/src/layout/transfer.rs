@@ -7,9 +7,8 @@ use fairway_units::{Bytes, Rate};
 use super::algorithm;
 use super::flow::{FIRST_PORT, refuse_application};
 use super::host::{self, HEADERS, Hosts};
-use super::network::{sink_address, sink_namespace};
+use super::network::sink_address;
 use super::refusal::Refusals;
-use super::row::Row;
 use crate::programs::{ByProgram, by_program};
 
 /// What an endless transfer's file has more than the path can carry to the end of the run: a tenth, and
@@ -28,7 +27,7 @@ const MAX_STREAMS: u64 = 256;
 pub(super) fn transfers(
     experiment: &Experiment,
     hosts: &Hosts,
-    row: &Row,
+    slowest: Option<Rate>,
     mtu: u32,
     refusals: &mut Refusals,
 ) -> Vec<Transfer> {
@@ -47,16 +46,16 @@ pub(super) fn transfers(
                 format!("{streams} are more than the {MAX_STREAMS} of one transfer; write fewer");
             refusals.refuse_flow(index, "connections", message);
         }
-        let group = hosts.pairs[flow.hosts[0]].group;
+        let pair = hosts.of_flow(index);
         Transfer {
             id: transfer.application.id.clone(),
-            source: group,
-            sink: sink_namespace(hosts, &experiment.topology, group),
-            address: sink_address(flow.hosts[0]),
+            source: hosts.source_namespace(pair),
+            sink: hosts.sink_namespace(pair),
+            address: sink_address(pair),
             port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
             cc: algorithm::name(index, flow, refusals).to_owned(),
             streams: (!transfer.program.auto).then_some(u32::try_from(streams).unwrap_or(u32::MAX)),
-            bytes: bytes(experiment, &transfer, index, row, refusals),
+            bytes: bytes(experiment, &transfer, index, slowest, refusals),
             chunk_bytes: transfer.program.chunk.map(Bytes::get),
             is_static: transfer.striping.dealing == Dealing::Static,
             is_encrypted: transfer.program.encrypted,
@@ -73,11 +72,10 @@ fn bytes(
     experiment: &Experiment,
     transfer: &ByProgram,
     index: usize,
-    row: &Row,
+    slowest: Option<Rate>,
     refusals: &mut Refusals,
 ) -> u64 {
-    let slowest = row.stages.iter().map(|stage| stage.link.rate.as_bps()).min();
-    let slowest = slowest.filter(|bps| *bps != Rate::UNLIMITED.as_bps());
+    let slowest = slowest.filter(|rate| *rate != Rate::UNLIMITED).map(|rate| rate.as_bps());
     let length_s = experiment.duration.as_secs_f64();
     let written = transfer.striping.bytes.map(Bytes::get);
     let [streams, chunk] = match transfer.program.auto {

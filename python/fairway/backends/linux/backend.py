@@ -17,7 +17,7 @@ from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import cache, modules, packaged
 from fairway.backends.linux.kernel import Kernel
-from fairway.backends.linux.machine import AGENT, Machine, run_directory
+from fairway.backends.linux.machine import AGENT, NETWORK, Machine, run_directory
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
@@ -40,8 +40,8 @@ class Linux:
         return Control()
 
     def engine(self) -> str:
-        """SHA-256 of kernel, agent and compiled module."""
-        files = (self._kernel.path, AGENT, digest.MODULE)
+        """SHA-256 of kernel, agent, network and compiled module."""
+        files = (self._kernel.path, AGENT, NETWORK, digest.MODULE)
         return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
 
     def check(
@@ -62,7 +62,7 @@ class Linux:
         started = time.perf_counter()
         layout = self._layout(experiment, algorithms)
         with run_directory() as directory:
-            self._carry_out(layout, directory, int(experiment["seed"]), control or Control())
+            self._carry_out(layout, directory, experiment, control or Control())
             try:
                 data = _core.linux_collect(experiment, directory)
             except _core.CollectError as error:
@@ -104,19 +104,34 @@ class Linux:
         return layout
 
     def _carry_out(
-        self, layout: dict[str, Any], directory: Path, seed: int, control: Control
+        self,
+        layout: dict[str, Any],
+        directory: Path,
+        experiment: dict[str, Any],
+        control: Control,
     ) -> None:
         plan = layout["plan"]
+        if layout["network"] is not None and not self._kernel.has_network:
+            raise InputError(
+                f"{self._kernel.path}: this kernel has no devices of Fairway's network; "
+                "`fairway linux build` makes one that does, and `[linux] network = \"tc\"` uses "
+                "Linux's own queue disciplines"
+            )
         if self._kernel.modules_in is not None:
             plan["modules"] = modules.files(plan, self._kernel.modules_in)
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
+            if (network := layout["network"]) is not None:
+                network["experiment"] = experiment
+                (directory / "network.json").write_text(json.dumps(network), "utf-8")
+                (directory / "network.so").symlink_to(NETWORK)
         machine = Machine(
             self._kernel,
             directory,
             memory_bytes=layout["memory_bytes"],
-            seed=seed,
+            seed=int(experiment["seed"]),
+            is_emulated=layout["network"] is not None,
             arguments=layout["boot_arguments"],
         )
         duration_ns = max(plan["duration_ns"], 1)

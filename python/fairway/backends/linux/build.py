@@ -16,7 +16,7 @@ from pathlib import Path
 from fairway.backends.linux import cache, source, tools
 from fairway.backends.linux.compile import Compilation
 from fairway.backends.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, described
-from fairway.backends.linux.recipe import RANDOMNESS, Recipe, apply, recipe
+from fairway.backends.linux.recipe import DEVICES, RANDOMNESS, Edit, Recipe, apply, recipe
 from fairway.backends.linux.source import Source, unpack
 from fairway.errors import FairwayError, InputError, Interrupted, writing
 from fairway.ground import store
@@ -79,7 +79,7 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
             return lambda part: bar.update(State(under_way=begin + (end - begin) * min(part, 1.0)))
 
         tree = unpack(origin, place, progress(0.0, _UNPACKED))
-        warnings, repeatable = prepare(tree, ours)
+        warnings, applied = prepare(tree, ours)
         compilation = Compilation(tree, place / "build.log", cache.root() / "failed-build.log")
         compilation.configure(ours.fragment)
         warnings += compilation.check_configuration(ours.fragment)
@@ -90,7 +90,8 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
             path=directory / EXECUTABLE,
             release=release,
             virtual_time=True,
-            repeatable=repeatable,
+            repeatable=RANDOMNESS in applied,
+            has_network=DEVICES in applied,
             modules=tuple(Path(name).stem for name, _ in ours.modules),
             digest=digest,
             source=str(origin.path),
@@ -111,12 +112,18 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
     return finished
 
 
-def prepare(tree: Path, ours: Recipe) -> tuple[list[str], bool]:
-    """Put into a source tree what Fairway brings: edits, randomness, congestion controls."""
+def prepare(tree: Path, ours: Recipe) -> tuple[list[str], list[Edit]]:
+    """Put into a source tree what Fairway brings.
+
+    Returns what the kernel lacks, and the edits that were made.
+    """
     applied, warnings = apply(tree, ours.edits)
     with writing(tree):
         if RANDOMNESS in applied:
             (tree / RANDOMNESS.file).with_name("fairway_random.h").write_text(ours.random, "utf-8")
+        if DEVICES in applied:
+            for name, text in ours.devices:
+                (tree / DEVICES.file).with_name(name).write_text(text, "utf-8")
         makefile = tree / "net" / "ipv4" / "Makefile"
         if ours.modules and not makefile.is_file():
             raise InputError(f"{makefile}: no such file; the congestion controls are named there")
@@ -131,7 +138,7 @@ def prepare(tree: Path, ours: Recipe) -> tuple[list[str], bool]:
             with makefile.open("a", encoding="utf-8") as file:
                 objects = (f"obj-y += {Path(name).stem}.o\n" for name, _ in ours.modules)
                 file.writelines(("\n", *objects))
-    return warnings, RANDOMNESS in applied
+    return warnings, applied
 
 
 def _keep(kernel: Kernel, directory: Path, tree: Path, place: Path) -> None:

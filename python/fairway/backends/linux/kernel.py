@@ -27,6 +27,7 @@ class Kernel:
         release: Its version, as `uname -r` says it: "6.1.192".
         virtual_time: Whether it has virtual time; if not, it runs in real time at 100 Hz.
         repeatable: Whether FAIRWAY_SEED in its environment decides all that chance does in it.
+        has_network: Whether it has devices of Fairway's network; if not, only `network = "tc"` works.
         modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
         digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
         built: When, in UTC: "2026-01-31 12:00:00"; empty if Fairway did not build it.
@@ -40,6 +41,7 @@ class Kernel:
     release: str
     virtual_time: bool
     repeatable: bool
+    has_network: bool = False
     modules: tuple[str, ...] = ()
     digest: str = ""
     source: str = ""
@@ -80,6 +82,7 @@ def described(directory: Path) -> Kernel | None:
             path=path,
             virtual_time=bool(plain["virtual_time"]),
             repeatable=bool(plain["repeatable"]),
+            has_network=bool(plain["has_network"]),
             modules=tuple(map(str, plain["modules"])),
             build_s=float(plain["build_s"]),
             warnings=tuple(map(str, plain["warnings"])),
@@ -105,6 +108,7 @@ def examined(path: Path) -> Kernel:
         release=release,
         virtual_time=virtual_time,
         repeatable=virtual_time and _mentions(path, b"FAIRWAY_SEED"),
+        has_network=virtual_time and _mentions(path, b"fairway.network="),
         modules_in=modules_in if modules_in.is_dir() else None,
     )
 

@@ -24,6 +24,8 @@ from fairway.errors import InputError, RunFailed, writing
 
 #: The program that runs inside of the kernel, and the supervisor.
 AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
+#: The network that its kernel loads.
+NETWORK = AGENT.with_name("libfairway-network.so")
 #: Names another patience: seconds of real time that may pass without progress.
 PATIENCE = "FAIRWAY_LINUX_PATIENCE_S"
 #: The longest that was seen is 20 s: a boot on a machine that had read none of it from its disk.
@@ -67,6 +69,7 @@ class Machine:
         *,
         memory_bytes: int,
         seed: int,
+        is_emulated: bool = False,
         arguments: Sequence[str] = (),
     ) -> None:
         self._kernel = kernel
@@ -76,6 +79,7 @@ class Machine:
         self._memory_place = place_for(memory_bytes)
         self._seed = seed
         self._arguments = arguments
+        self._is_emulated = is_emulated
         self._patience_s = _patience_s()
 
     def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
@@ -124,6 +128,7 @@ class Machine:
             *("con0=null,fd:1", "con=null", "quiet", "loglevel=4", "panic=-1"),
             f"uml_dir={_HERE}/uml",
             f"fairway.dir={_HERE}",
+            *([f"fairway.network={_HERE}"] if self._is_emulated else []),
             *self._kernel.boot,
             *self._arguments,
         ]

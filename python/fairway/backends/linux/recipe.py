@@ -1,4 +1,4 @@
-"""What Fairway brings to a kernel: configuration, edits and congestion controls of its own.
+"""What Fairway brings to a kernel: configuration, edits, congestion controls and network devices.
 
 No edit is in the network stack: docs/decisions/0015-edits-to-the-kernel.md says why each is needed.
 """
@@ -103,7 +103,16 @@ TIMERS = Edit(
     otherwise="runs take about a tenth longer",
 )
 
-EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS)
+DEVICES = Edit(
+    file="arch/um/drivers/Makefile",
+    find="obj-y := stdio_console.o",
+    replace="fairway-objs := fairway_kern.o fairway_user.o\n\nobj-y := fairway.o stdio_console.o",
+    why="devices of Fairway's network",
+    required=False,
+    otherwise="experiments need `[linux] network = \"tc\"`",
+)
+
+EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS, DEVICES)
 
 
 def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> tuple[list[Edit], list[str]]:
@@ -157,6 +166,7 @@ class Recipe:
     Attributes:
         modules: Congestion controls of ours: name of the file and its text.
         headers: What they include of ours: likewise.
+        devices: The devices of Fairway's network: likewise.
     """
 
     fragment: str
@@ -164,6 +174,7 @@ class Recipe:
     edits: tuple[Edit, ...]
     modules: tuple[tuple[str, str], ...]
     headers: tuple[tuple[str, str], ...]
+    devices: tuple[tuple[str, str], ...]
 
     def digest(self, source_identity: str) -> str:
         """SHA-256 over the recipe and a source."""
@@ -174,6 +185,7 @@ class Recipe:
             "edits": [(edit.file, edit.find, edit.replace) for edit in self.edits],
             "modules": self.modules,
             "headers": self.headers,
+            "devices": self.devices,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -189,6 +201,7 @@ def recipe(data: Path = DATA) -> Recipe:
         edits=EDITS,
         modules=_texts(data, "tcp_*.c"),
         headers=_texts(data, "*_rules.h"),
+        devices=_texts(data / "network", "fairway*.[ch]"),
     )
 
 

@@ -1,0 +1,197 @@
+//! One run of a network under a kernel, from its instructions to what it has measured.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use fairway_guest::record::{FlowMark, QueueSample};
+use fairway_sim::{Emulated, Emulator, Outcome, PathCounts, Sent};
+use fairway_spec::from_document;
+use fairway_units::Time;
+
+use crate::headers::Headers;
+use crate::message::{ERROR, INSTRUCTIONS, Instructions, MEASURED, Measured, SAMPLES};
+use crate::paths::Paths;
+
+/// A network that carries the packets of a kernel.
+pub struct Session {
+    directory: PathBuf,
+    emulator: Emulator,
+    paths: Paths,
+    devices: u32,
+    /// Precedence of the packets of each path, and whether their sender's buffer holds them.
+    marks: Vec<(u8, bool)>,
+    connections: usize,
+    samples: BufWriter<File>,
+    /// When the run begins, as the kernel's clock has it.
+    begin_ns: u64,
+    foreign_packets: u64,
+    outcomes: Vec<Outcome>,
+    next_outcome: usize,
+}
+
+impl Session {
+    /// Begins as the instructions in a run directory say.
+    ///
+    /// # Errors
+    /// What cannot be read or made, and why.
+    pub fn open(directory: &Path) -> Result<Self, String> {
+        let path = directory.join(INSTRUCTIONS);
+        let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read(&path).map_err(|error| failed(&path, &error))?;
+        let instructions: Instructions =
+            serde_json::from_slice(&text).map_err(|error| failed(&path, &error))?;
+        let experiment =
+            from_document(&instructions.experiment).map_err(|error| failed(&path, &error))?;
+        let connections = experiment.flows.len();
+        let flows = connections + experiment.datagrams.len();
+        if instructions.flows.len() != flows {
+            let found = instructions.flows.len();
+            return Err(failed(&path, &format!("{found} flows where the experiment has {flows}")));
+        }
+        let of_connections = experiment.flows.iter().flat_map(|flow| [(flow.precedence, false); 2]);
+        let of_datagrams =
+            experiment.datagrams.iter().map(|flow| (flow.precedence, flow.send_buffer.is_some()));
+        let marks = of_connections.chain(of_datagrams).collect();
+        let samples = directory.join(SAMPLES);
+        let file = File::create(&samples).map_err(|error| failed(&samples, &error))?;
+        Ok(Session {
+            directory: directory.to_owned(),
+            emulator: Emulator::new(experiment),
+            paths: Paths::new(instructions.flows, connections),
+            devices: instructions.devices,
+            marks,
+            connections,
+            samples: BufWriter::new(file),
+            begin_ns: 0,
+            foreign_packets: 0,
+            outcomes: Vec::new(),
+            next_outcome: 0,
+        })
+    }
+
+    /// How many devices the kernel makes.
+    pub fn devices(&self) -> u32 {
+        self.devices
+    }
+
+    /// The run begins at a time of the kernel's clock.
+    pub fn begin(&mut self, begin_ns: u64) {
+        self.begin_ns = begin_ns;
+    }
+
+    /// A host sends a packet. Returns its slot, and whether its sender's buffer holds it; none if it
+    /// belongs to no flow.
+    pub fn send(&mut self, now_ns: u64, bytes: &[u8]) -> Result<Option<(u32, bool)>, String> {
+        self.advance(now_ns)?;
+        let found = Headers::read(bytes);
+        let Some((packet, path)) = found.and_then(|packet| Some((packet, self.paths.of(&packet)?)))
+        else {
+            self.foreign_packets += 1;
+            return Ok(None);
+        };
+        let (precedence, is_held) = self.marks[path as usize];
+        let slot = self.emulator.send(Sent {
+            path,
+            wire_bytes: packet.ip_bytes,
+            has_payload: packet.has_payload,
+            ecn: packet.ecn,
+            precedence,
+            is_held,
+        });
+        self.outcomes.extend(self.emulator.outcomes());
+        Ok(Some((slot, is_held)))
+    }
+
+    /// Time passes. Returns when the network does something next, on the kernel's clock.
+    pub fn advance(&mut self, now_ns: u64) -> Result<u64, String> {
+        let now = Time::from_nanos(now_ns.saturating_sub(self.begin_ns));
+        self.emulator.advance(now).map_err(|violation| violation.to_string())?;
+        self.outcomes.extend(self.emulator.outcomes());
+        self.write_samples().map_err(|error| format!("writing {SAMPLES}: {error}"))?;
+        Ok(self.next_event_ns())
+    }
+
+    /// When the network does something next, on the kernel's clock.
+    pub fn next_event_ns(&self) -> u64 {
+        self.emulator.next_event().as_nanos().saturating_add(self.begin_ns)
+    }
+
+    /// What became of a packet, and the device that it arrives at, if there is anything to tell.
+    pub fn outcome(&mut self) -> Option<(Outcome, u32)> {
+        let Some(outcome) = self.outcomes.get(self.next_outcome).copied() else {
+            self.outcomes.clear();
+            self.next_outcome = 0;
+            return None;
+        };
+        self.next_outcome += 1;
+        let device = match outcome {
+            Outcome::Arrived { path, .. } => self.paths.device_at_end(path),
+            _ => 0,
+        };
+        Some((outcome, device))
+    }
+
+    /// The run ends: what was measured goes into the run directory.
+    ///
+    /// # Errors
+    /// A packet that is not accounted for, or a file that cannot be written.
+    pub fn finish(mut self, now_ns: u64) -> Result<(), String> {
+        self.advance(now_ns)?;
+        self.samples.flush().map_err(|error| format!("writing {SAMPLES}: {error}"))?;
+        let emulated = self.emulator.finish().map_err(|violation| violation.to_string())?;
+        let measured = measured(emulated, self.connections, self.foreign_packets);
+        let path = self.directory.join(MEASURED);
+        let text = serde_json::to_vec(&measured).map_err(|error| error.to_string())?;
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn write_samples(&mut self) -> io::Result<()> {
+        for sample in self.emulator.samples() {
+            let sample = QueueSample {
+                t_ns: sample.at.as_nanos(),
+                queue: sample.link,
+                backlog_packets: sample.backlog_packets as u32,
+                backlog_bytes: sample.backlog_bytes,
+                packets: 0,
+                bytes: sample.transmitted_bytes,
+                drops: sample.drops,
+                losses: sample.losses,
+            };
+            sample.write(&mut self.samples)?;
+        }
+        Ok(())
+    }
+}
+
+/// Says in a run directory why a network was given up.
+pub fn note_failure(directory: &Path, why: &str) {
+    // Without it, the console has to do.
+    let _ = fs::write(directory.join(ERROR), why);
+}
+
+fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Measured {
+    let Emulated { links, wlan, window, paths, routes, .. } = emulated;
+    let mark = |counts: &PathCounts| FlowMark {
+        arrivals: counts.arrivals,
+        wire_bytes: counts.wire_bytes,
+        delay_ns: counts.delay_ns,
+        missing: counts.missing,
+        ..FlowMark::default()
+    };
+    let none = PathCounts::default();
+    let flows = paths.len() - connections;
+    let path = |flow: usize| if flow < connections { 2 * flow } else { connections + flow };
+    let marks = |flow: usize| {
+        let at = |counts: &Vec<PathCounts>| mark(counts.get(path(flow)).unwrap_or(&none));
+        [at(&window[0]), at(&window[1])]
+    };
+    Measured {
+        links,
+        wlan,
+        flows: (0..flows).map(marks).collect(),
+        arrivals: (0..flows).map(|flow| paths[path(flow)].arrivals).collect(),
+        routes,
+        foreign_packets,
+    }
+}

@@ -1,0 +1,67 @@
+//! What Fairway's network has measured, in place of what a guest watches.
+
+use fairway_emulator::message::Measured;
+use fairway_guest::plan::{Plan, Queue};
+use fairway_guest::record::{FlowMark, QueueTotals, Totals};
+use fairway_schema::{LinkSummary, Metrics, Summary};
+use fairway_spec::{Experiment, Network};
+
+use crate::collect::compared;
+use crate::programs::by_guest;
+
+/// The counts of packets go into a guest's totals, and the links into its plan.
+///
+/// # Errors
+/// What is wrong with the measurements.
+pub(crate) fn take_over(
+    measured: &Measured,
+    experiment: &Experiment,
+    plan: &mut Plan,
+    totals: &mut Totals,
+) -> Result<(), &'static str> {
+    let connections = experiment.flows.len();
+    if measured.flows.len() != connections + experiment.datagrams.len()
+        || measured.arrivals.len() != measured.flows.len()
+    {
+        return Err("the network has measured another number of flows");
+    }
+    for (totals, (index, _)) in totals.flows.iter_mut().zip(by_guest(experiment)) {
+        totals.arrivals = measured.arrivals[index];
+        for (own, found) in totals.window.iter_mut().zip(&measured.flows[index]) {
+            take_counts(own, found);
+        }
+    }
+    for (index, totals) in totals.datagrams.iter_mut().enumerate() {
+        for (own, found) in totals.window.iter_mut().zip(&measured.flows[connections + index]) {
+            own.missing = found.missing;
+        }
+    }
+    let rates = Network::of(experiment).directions;
+    let queue = |link: &LinkSummary| {
+        let direction = rates.iter().find(|direction| direction.id == link.id);
+        Queue {
+            id: link.id.clone(),
+            rate_bps: direction.map(|direction| direction.link.rate.as_bps()),
+            ..Queue::default()
+        }
+    };
+    plan.queues = measured.links.iter().map(queue).collect();
+    totals.queues = vec![QueueTotals::default(); plan.queues.len()];
+    Ok(())
+}
+
+fn take_counts(own: &mut FlowMark, found: &FlowMark) {
+    own.arrivals = found.arrivals;
+    own.wire_bytes = found.wire_bytes;
+    own.delay_ns = found.delay_ns;
+    own.missing = found.missing;
+}
+
+/// Links and the cell as the network has measured them.
+pub(crate) fn complete(measured: Measured, summary: &mut Summary) {
+    summary.links = measured.links;
+    summary.wlan = measured.wlan;
+    let utilisation = summary.links.first().map_or(0.0, |link| link.utilisation);
+    let busy = summary.wlan.as_ref().map_or(utilisation, |wlan| wlan.busy);
+    summary.metrics = Metrics::new(&compared(&summary.flows), busy);
+}

@@ -1,0 +1,98 @@
+//! Hosts on Fairway's network: each namespace has one device, and every packet leaves by it.
+
+use fairway_emulator::message::{Ends, Instructions};
+use fairway_guest::plan::{Namespace, Plan};
+use fairway_spec::{Experiment, ExperimentErrors, Network};
+use fairway_units::Rate;
+
+use super::flow::FIRST_PORT;
+use super::host::Hosts;
+use super::network::{HOST_PREFIX, SINKS, SOURCES, sink_address, source_address};
+use super::refusal::Refusals;
+use super::{Common, Layout, flow};
+
+/// What a host calls its device.
+const DEVICE: &str = "eth0";
+
+/// Lays an experiment out for a kernel on Fairway's network.
+///
+/// # Errors
+/// As [`super::layout`].
+pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
+    let mut refusals = Refusals::new(&experiment.flows);
+    flow::refuse_numbers(experiment, &mut refusals);
+    let hosts = Hosts::apart(&experiment.flows, &experiment.datagrams, &mut refusals);
+    let common = Common::new(experiment, &hosts, slowest(experiment), &mut refusals);
+    refusals.finish()?;
+    let namespaces = namespaces(&hosts, common.mtu);
+    let devices = (0..namespaces.len()).map(|index| (index, DEVICE.to_owned())).collect();
+    let links = (0..namespaces.len())
+        .map(|index| format!("link set dev fairway{index} netns {}", namespaces[index].name));
+    let plan = Plan {
+        links: links.collect(),
+        devices,
+        is_emulated: true,
+        ..common.plan(experiment, namespaces)
+    };
+    let network = Instructions {
+        experiment: serde_json::Value::Null,
+        devices: plan.namespaces.len() as u32,
+        flows: ends(experiment, &hosts),
+    };
+    Ok(Layout { network: Some(network), ..Layout::new(experiment, plan, common.boot_arguments) })
+}
+
+/// Rate of the slowest link.
+fn slowest(experiment: &Experiment) -> Option<Rate> {
+    Network::of(experiment).directions.iter().map(|direction| direction.link.rate).min()
+}
+
+/// The namespaces: a group of sources each, a group of sinks each.
+fn namespaces(hosts: &Hosts, mtu: u32) -> Vec<Namespace> {
+    let sides = [("s", [SOURCES, SINKS]), ("d", [SINKS, SOURCES])];
+    let mut namespaces = Vec::new();
+    for (letter, [_, others]) in sides {
+        for (index, sysctls) in hosts.groups.iter().enumerate() {
+            let number = if hosts.groups.len() > 1 { index.to_string() } else { String::new() };
+            let device = namespaces.len();
+            let others = std::net::Ipv4Addr::from(others);
+            let ip = [
+                "link set dev lo up".to_owned(),
+                format!("link set dev fairway{device} name {DEVICE}"),
+                format!("link set dev {DEVICE} mtu {mtu} up"),
+                format!("route add {others}/{HOST_PREFIX} dev {DEVICE}"),
+            ];
+            let name = format!("{letter}{number}");
+            let (ip, sysctls) = (ip.to_vec(), sysctls.clone());
+            namespaces.push(Namespace { name, sysctls, ip, tc: Vec::new() });
+        }
+    }
+    for (pair, host) in hosts.pairs.iter().enumerate() {
+        let (source, sink) = (source_address(pair), sink_address(pair));
+        for (namespace, from, to, properties) in [
+            (hosts.source_namespace(pair), source, sink, &host.source_route),
+            (hosts.sink_namespace(pair), sink, source, &host.sink_route),
+        ] {
+            namespaces[namespace].ip.extend([
+                format!("address add {from}/32 dev lo"),
+                format!("route add {to}/32 dev {DEVICE} src {from}{properties}"),
+            ]);
+        }
+    }
+    namespaces
+}
+
+/// The ends of all flows.
+fn ends(experiment: &Experiment, hosts: &Hosts) -> Vec<Ends> {
+    let connections = experiment.flows.len();
+    let pairs = (0..connections).map(|index| hosts.of_flow(index));
+    let pairs = pairs.chain((0..experiment.datagrams.len()).map(|i| hosts.of_datagrams(i)));
+    let ends = |(number, pair): (usize, usize)| Ends {
+        source: source_address(pair),
+        sink: sink_address(pair),
+        port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
+        devices: [hosts.source_namespace(pair), hosts.sink_namespace(pair)]
+            .map(|namespace| namespace as u32),
+    };
+    pairs.enumerate().map(ends).collect()
+}

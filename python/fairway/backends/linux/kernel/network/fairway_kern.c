@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Network devices of Fairway's network.
+ *
+ * A packet that a host sends waits here, in a slot; the library decides when it arrives, at which
+ * device, with which mark, or that it does not. The library is asked at each packet and when its next
+ * event is due.
+ */
+#include <linux/bottom_half.h>
+#include <linux/hrtimer.h>
+#include <linux/if_arp.h>
+#include <linux/init.h>
+#include <linux/ip.h>
+#include <linux/netdevice.h>
+#include <linux/proc_fs.h>
+#include <linux/skbuff.h>
+#include <linux/uaccess.h>
+#include <net/inet_ecn.h>
+#include "fairway.h"
+
+/* IPv4 and TCP headers with all options they may have. */
+#define HEADER_BYTES 120
+#define NEVER (~0ULL)
+
+static struct net_device **devices;
+static unsigned int device_count;
+static struct sk_buff **slots;
+static unsigned int slot_count;
+static struct hrtimer timer;
+static u64 timer_at = NEVER;
+static bool has_begun;
+
+static void fail(void)
+{
+	panic("fairway: the network has failed; the file `error` of the run directory says why");
+}
+
+static void put_in(unsigned int slot, struct sk_buff *skb)
+{
+	if (slot >= slot_count) {
+		unsigned int count = max(2 * slot_count, max(slot + 1, 1024U));
+		struct sk_buff **more = kvzalloc(count * sizeof(*more), GFP_ATOMIC);
+
+		if (!more)
+			panic("fairway: no memory for %u packets in the network", count);
+		memcpy(more, slots, slot_count * sizeof(*slots));
+		kvfree(slots);
+		slots = more;
+		slot_count = count;
+	}
+	slots[slot] = skb;
+}
+
+static struct sk_buff *take_out(unsigned int slot)
+{
+	struct sk_buff *skb = slot < slot_count ? slots[slot] : NULL;
+
+	if (skb)
+		slots[slot] = NULL;
+	return skb;
+}
+
+static void deliver(struct sk_buff *skb, unsigned int target, bool is_marked)
+{
+	struct net_device *dev = target < device_count ? devices[target] : NULL;
+
+	if (!dev || !(dev->flags & IFF_UP)) {
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	skb_orphan(skb);
+	skb_scrub_packet(skb, true);
+	if (is_marked && !skb_ensure_writable(skb, sizeof(struct iphdr)))
+		IP_ECN_set_ce(ip_hdr(skb));
+	skb->dev = dev;
+	skb->pkt_type = PACKET_HOST;
+	skb->protocol = htons(ETH_P_IP);
+	if (skb->ip_summed == CHECKSUM_NONE)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	dev->stats.rx_packets++;
+	dev->stats.rx_bytes += skb->len;
+	netif_rx(skb);
+}
+
+static void carry_out(void)
+{
+	struct fairway_outcome outcome;
+	struct sk_buff *skb;
+
+	while (fairway_take_outcome(&outcome)) {
+		switch (outcome.kind) {
+		case FAIRWAY_ARRIVED:
+			skb = take_out(outcome.slot);
+			if (skb)
+				deliver(skb, outcome.target, outcome.is_marked);
+			break;
+		case FAIRWAY_GONE:
+			dev_kfree_skb_any(take_out(outcome.slot));
+			break;
+		case FAIRWAY_LEFT:
+			if (outcome.slot < slot_count && slots[outcome.slot])
+				skb_orphan(slots[outcome.slot]);
+			break;
+		case FAIRWAY_DOUBLED:
+			if (outcome.slot < slot_count && slots[outcome.slot])
+				put_in(outcome.target, skb_copy(slots[outcome.slot], GFP_ATOMIC));
+			break;
+		}
+	}
+}
+
+static void wake_at(u64 next)
+{
+	if (next < timer_at) {
+		timer_at = next;
+		hrtimer_start(&timer, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
+	}
+}
+
+static enum hrtimer_restart wake(struct hrtimer *unused)
+{
+	u64 next;
+
+	timer_at = NEVER;
+	next = fairway_advance(ktime_get_ns());
+	if (!fairway_is_well())
+		fail();
+	carry_out();
+	if (next == NEVER)
+		return HRTIMER_NORESTART;
+	timer_at = next;
+	hrtimer_set_expires(&timer, ns_to_ktime(next));
+	return HRTIMER_RESTART;
+}
+
+static netdev_tx_t fairway_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	u8 header[HEADER_BYTES];
+	unsigned int length = min_t(unsigned int, skb->len, sizeof(header));
+	s64 slot = FAIRWAY_NO_PATH;
+
+	dev->stats.tx_packets++;
+	dev->stats.tx_bytes += skb->len;
+	if (has_begun && !skb_copy_bits(skb, 0, header, length))
+		slot = fairway_send(ktime_get_ns(), header, length);
+	if (slot == FAIRWAY_FAILED)
+		fail();
+	if (slot == FAIRWAY_NO_PATH) {
+		dev->stats.tx_dropped++;
+		dev_kfree_skb_any(skb);
+		return NETDEV_TX_OK;
+	}
+	if (!(slot & FAIRWAY_HELD))
+		skb_orphan(skb);
+	put_in((unsigned int)slot, skb);
+	carry_out();
+	wake_at(fairway_next());
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops device_ops = {
+	.ndo_start_xmit = fairway_xmit,
+};
+
+static void fairway_device(struct net_device *dev)
+{
+	dev->netdev_ops = &device_ops;
+	dev->type = ARPHRD_NONE;
+	dev->flags = IFF_POINTOPOINT | IFF_NOARP;
+	dev->priv_flags |= IFF_NO_QUEUE;
+	dev->mtu = ETH_DATA_LEN;
+	dev->min_mtu = ETH_MIN_MTU;
+	dev->max_mtu = ETH_MAX_MTU;
+	dev->features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	dev->hw_features = dev->features | NETIF_F_ALL_TSO;
+	dev->needs_free_netdev = true;
+}
+
+/* "begin <ns>": the run begins at a time of CLOCK_MONOTONIC. "finish": it is over. */
+static ssize_t fairway_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	char text[64];
+	u64 begin_ns;
+	int is_done;
+
+	if (size >= sizeof(text) || copy_from_user(text, from, size))
+		return -EINVAL;
+	text[size] = '\0';
+	if (sscanf(text, "begin %llu", &begin_ns) == 1 && !has_begun) {
+		local_bh_disable();
+		has_begun = true;
+		wake_at(fairway_begin(begin_ns));
+		local_bh_enable();
+		return size;
+	}
+	if (!strncmp(text, "finish", 6) && has_begun) {
+		hrtimer_cancel(&timer);
+		local_bh_disable();
+		has_begun = false;
+		is_done = fairway_finish(ktime_get_ns());
+		local_bh_enable();
+		return is_done ? size : -EIO;
+	}
+	return -EINVAL;
+}
+
+static const struct proc_ops control_ops = {
+	.proc_write = fairway_write,
+};
+
+static int __init fairway_init(void)
+{
+	unsigned int i;
+	int error;
+
+	device_count = fairway_devices();
+	if (!device_count)
+		return 0;
+	devices = kcalloc(device_count, sizeof(*devices), GFP_KERNEL);
+	if (!devices)
+		return -ENOMEM;
+	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	timer.function = wake;
+	for (i = 0; i < device_count; i++) {
+		devices[i] = alloc_netdev(0, "fairway%d", NET_NAME_ENUM, fairway_device);
+		if (!devices[i])
+			return -ENOMEM;
+		error = register_netdev(devices[i]);
+		if (error)
+			return error;
+	}
+	return proc_create("fairway", 0200, NULL, &control_ops) ? 0 : -ENOMEM;
+}
+late_initcall(fairway_init);
