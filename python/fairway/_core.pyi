@@ -307,6 +307,9 @@ class LinuxData:
     @property
     def transfers(self) -> str:
         """Transfers by a program, and what it said, as JSON."""
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be known of the network and its captures."""
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""

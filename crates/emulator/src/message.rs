@@ -52,8 +52,12 @@ pub struct Measured {
     pub flows: Vec<[FlowMark; 2]>,
     /// For each flow, its data packets that have arrived over the whole run.
     pub arrivals: Vec<u64>,
+    /// For each flow, its data packets that a queue dropped in the measuring window.
+    pub dropped: Vec<u64>,
     /// For each flow, the route that it was given, if it had a choice.
     pub routes: Vec<Option<String>>,
     /// Packets that belong to no flow, which are dropped.
     pub foreign_packets: u64,
+    /// What has to be known of its captures.
+    pub remarks: Vec<String>,
 }

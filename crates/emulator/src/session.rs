@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fairway_capture::packet::Packet;
 use fairway_guest::record::{FlowMark, QueueSample};
 use fairway_sim::{Emulated, Emulator, Outcome, PathCounts, Sent};
 use fairway_spec::from_document;
@@ -12,6 +13,11 @@ use fairway_units::Time;
 use crate::headers::Headers;
 use crate::message::{ERROR, INSTRUCTIONS, Instructions, MEASURED, Measured, SAMPLES};
 use crate::paths::Paths;
+
+/// Where captures go, in a run directory.
+const CAPTURES: &str = "pcap";
+/// Link type of packets without a frame (LINKTYPE_RAW of the tcpdump group's list).
+const RAW_IP: u16 = 101;
 
 /// A network that carries the packets of a kernel.
 pub struct Session {
@@ -53,11 +59,15 @@ impl Session {
         let of_datagrams =
             experiment.datagrams.iter().map(|flow| (flow.precedence, flow.send_buffer.is_some()));
         let marks = of_connections.chain(of_datagrams).collect();
+        let captures = directory.join(CAPTURES);
+        if experiment.capture.is_on() {
+            fs::create_dir_all(&captures).map_err(|error| failed(&captures, &error))?;
+        }
         let samples = directory.join(SAMPLES);
         let file = File::create(&samples).map_err(|error| failed(&samples, &error))?;
         Ok(Session {
             directory: directory.to_owned(),
-            emulator: Emulator::new(experiment),
+            emulator: Emulator::new(experiment, &captures).map_err(|e| failed(&captures, &e))?,
             paths: Paths::new(instructions.flows, connections),
             devices: instructions.devices,
             marks,
@@ -91,14 +101,19 @@ impl Session {
             return Ok(None);
         };
         let (precedence, is_held) = self.marks[path as usize];
-        let slot = self.emulator.send(Sent {
+        let sent = Sent {
             path,
             wire_bytes: packet.ip_bytes,
             has_payload: packet.has_payload,
             ecn: packet.ecn,
             precedence,
             is_held,
-        });
+        };
+        let headers = match self.emulator.captures() {
+            true => Packet::of_frame(RAW_IP, bytes, packet.ip_bytes),
+            false => None,
+        };
+        let slot = self.emulator.send(sent, headers.as_ref());
         self.outcomes.extend(self.emulator.outcomes());
         Ok(Some((slot, is_held)))
     }
@@ -139,7 +154,7 @@ impl Session {
     pub fn finish(mut self, now_ns: u64) -> Result<(), String> {
         self.advance(now_ns)?;
         self.samples.flush().map_err(|error| format!("writing {SAMPLES}: {error}"))?;
-        let emulated = self.emulator.finish().map_err(|violation| violation.to_string())?;
+        let emulated = self.emulator.finish()?;
         let measured = measured(emulated, self.connections, self.foreign_packets);
         let path = self.directory.join(MEASURED);
         let text = serde_json::to_vec(&measured).map_err(|error| error.to_string())?;
@@ -171,7 +186,7 @@ pub fn note_failure(directory: &Path, why: &str) {
 }
 
 fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Measured {
-    let Emulated { links, wlan, window, paths, routes, .. } = emulated;
+    let Emulated { links, wlan, window, paths, routes, remarks, .. } = emulated;
     let mark = |counts: &PathCounts| FlowMark {
         arrivals: counts.arrivals,
         wire_bytes: counts.wire_bytes,
@@ -186,12 +201,18 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
         let at = |counts: &Vec<PathCounts>| mark(counts.get(path(flow)).unwrap_or(&none));
         [at(&window[0]), at(&window[1])]
     };
+    let dropped = |flow: usize| {
+        let at = |counts: &Vec<PathCounts>| counts.get(path(flow)).unwrap_or(&none).dropped;
+        at(&window[1]) - at(&window[0])
+    };
     Measured {
         links,
         wlan,
         flows: (0..flows).map(marks).collect(),
+        dropped: (0..flows).map(dropped).collect(),
         arrivals: (0..flows).map(|flow| paths[path(flow)].arrivals).collect(),
         routes,
         foreign_packets,
+        remarks,
     }
 }

@@ -50,6 +50,8 @@ pub struct Collected {
     pub broken: Vec<Broken>,
     /// Transfers by a program.
     pub transfers: Vec<Transfer>,
+    /// What has to be known of the network and its captures.
+    pub remarks: Vec<String>,
 }
 
 /// A connection that was not there from its flow's start to the end: a result as any other.
@@ -128,8 +130,16 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let queues = samples::queues(experiment, &plan, Source::open(directory, name)?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
+    let mut remarks = Vec::new();
     if let Some(measured) = measured {
-        emulated::complete(measured, &mut summary);
+        remarks.clone_from(&measured.remarks);
+        if measured.foreign_packets > 0 {
+            remarks.push(format!(
+                "{} packets belonged to no flow and were dropped",
+                measured.foreign_packets
+            ));
+        }
+        emulated::complete(measured, experiment, &mut summary);
     }
     let broken = broken(experiment, &flows, &totals);
     let id = |row: &Row| match *row {
@@ -165,6 +175,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         states_told: totals.states_told,
         broken,
         transfers,
+        remarks,
     })
 }
 

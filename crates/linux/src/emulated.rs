@@ -1,5 +1,7 @@
 //! What Fairway's network has measured, in place of what a guest watches.
 
+use std::collections::BTreeMap;
+
 use fairway_emulator::message::Measured;
 use fairway_guest::plan::{Plan, Queue};
 use fairway_guest::record::{FlowMark, QueueTotals, Totals};
@@ -57,8 +59,19 @@ fn take_counts(own: &mut FlowMark, found: &FlowMark) {
     own.missing = found.missing;
 }
 
-/// Links and the cell as the network has measured them.
-pub(crate) fn complete(measured: Measured, summary: &mut Summary) {
+/// Links, the cell and what only a network knows of flows.
+pub(crate) fn complete(measured: Measured, experiment: &Experiment, summary: &mut Summary) {
+    let connections = experiment.flows.iter().map(|flow| &flow.id);
+    let ids = connections.chain(experiment.datagrams.iter().map(|flow| &flow.id));
+    let of_network = ids.zip(measured.routes).zip(measured.dropped);
+    let mut of_network: BTreeMap<_, _> =
+        of_network.map(|((id, route), dropped)| (id, (route, dropped))).collect();
+    for flow in &mut summary.flows {
+        if let Some((route, dropped)) = of_network.remove(&flow.id) {
+            flow.route = route;
+            flow.dropped_segments = flow.datagrams.is_none().then_some(dropped);
+        }
+    }
     summary.links = measured.links;
     summary.wlan = measured.wlan;
     let utilisation = summary.links.first().map_or(0.0, |link| link.utilisation);

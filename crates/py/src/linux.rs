@@ -50,6 +50,8 @@ pub(crate) struct LinuxData {
     broken: String,
     #[pyo3(get)]
     transfers: String,
+    #[pyo3(get)]
+    remarks: Vec<String>,
 }
 
 /// What a Linux kernel's guest is told to run an experiment, as JSON.
@@ -102,6 +104,7 @@ pub(crate) fn linux_collect(
         states_told: found.states_told,
         broken,
         transfers,
+        remarks: found.remarks,
     })
 }
 

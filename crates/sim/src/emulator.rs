@@ -3,12 +3,16 @@
 //! Whoever has such packets offers them with [`Emulator::send`], asks when the network does
 //! something next, lets time pass with [`Emulator::advance`], and carries out what came of it.
 
-use fairway_net::Ecn;
+use std::io;
+use std::path::Path;
+
+use fairway_capture::packet::Packet as Headers;
+use fairway_net::{Ecn, Packet};
 use fairway_schema::{Cause, FlowBalance, LinkSummary, Losses, Violation, WlanSummary};
 use fairway_spec::Experiment;
 use fairway_units::Time;
 
-use crate::capture::NoTap;
+use crate::capture::{Recorder, Tap};
 use crate::delivery_queues::Taken;
 use crate::event::{Component, EventQueue};
 use crate::loss_log::Forthcoming;
@@ -28,6 +32,7 @@ pub struct Emulator {
     losses: Option<Losses>,
     outcomes: Vec<Outcome>,
     samples: Vec<LinkSample>,
+    captures: Option<Recorder>,
     now: Time,
 }
 
@@ -132,12 +137,22 @@ pub struct Emulated {
     pub link_ids: Vec<String>,
     /// The route of each connection, and of each datagram flow behind them, where it had a choice.
     pub routes: Vec<Option<String>>,
+    /// What has to be known of its captures.
+    pub remarks: Vec<String>,
 }
 
 impl Emulator {
-    /// The network of an experiment, idle, at time zero.
-    pub fn new(experiment: Experiment) -> Self {
+    /// The network of an experiment, idle, at time zero. Its captures, if it asks for any, go into a
+    /// directory.
+    ///
+    /// # Errors
+    /// If a capture cannot be begun.
+    pub fn new(experiment: Experiment, directory: &Path) -> io::Result<Self> {
         let network = Network::new(&experiment);
+        let captures = match experiment.capture.is_on() {
+            true => Some(Recorder::create(&experiment, &network, directory)?),
+            false => None,
+        };
         let queues = network.lookahead.by.len() as u32;
         let mut events = EventQueue::new(queues, &[], 0..queues);
         let measure = experiment.measure;
@@ -145,7 +160,8 @@ impl Emulator {
         events.push(measure.to, Component::WindowEnds);
         events.push(Time::ZERO + measure.sample, Component::Sample);
         let paths = 2 * experiment.flows.len() + experiment.datagrams.len();
-        Emulator {
+        Ok(Emulator {
+            captures,
             events,
             pool: SegmentPool::default(),
             forthcoming: Forthcoming::default(),
@@ -157,7 +173,12 @@ impl Emulator {
             now: Time::ZERO,
             network,
             experiment,
-        }
+        })
+    }
+
+    /// Whether [`Self::send`] wants to know a packet's headers.
+    pub fn captures(&self) -> bool {
+        self.captures.is_some()
     }
 
     /// When the network does something next.
@@ -165,8 +186,8 @@ impl Emulator {
         self.events.next().map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// A host sends a packet now. Returns its slot.
-    pub fn send(&mut self, sent: Sent) -> u32 {
+    /// A host sends a packet now. Returns its slot. Without `headers` no capture shows it.
+    pub fn send(&mut self, sent: Sent, headers: Option<&Headers>) -> u32 {
         let slot = self.pool.place();
         let segment = self.pool.segment(slot);
         segment.sent_at = self.now;
@@ -174,11 +195,17 @@ impl Emulator {
         let position = self.network.in_turn(entrance, sent.path);
         self.paths[sent.path as usize].balance.sent += 1;
         let handle = PacketHandle::emulated(slot, position, sent);
+        if let Some(captures) = &mut self.captures {
+            captures.sets_out_as(&handle, headers, self.now);
+        }
         self.offer(handle);
         slot
     }
 
     /// What is due until `now` happens, and it is `now`.
+    ///
+    /// # Errors
+    /// A fault of the network.
     pub fn advance(&mut self, now: Time) -> Result<(), Violation> {
         while let Some((at, component)) = self.events.next() {
             if at > now {
@@ -186,6 +213,7 @@ impl Emulator {
             }
             self.now = at;
             self.events.advance(at);
+            self.captures.advance(at);
             self.handle(component)?;
         }
         self.now = now;
@@ -206,14 +234,18 @@ impl Emulator {
     /// The run is over.
     ///
     /// # Errors
-    /// If a packet is not accounted for.
-    pub fn finish(mut self) -> Result<Emulated, Violation> {
+    /// Why it is not: a packet is not accounted for, or a capture cannot be written.
+    pub fn finish(mut self) -> Result<Emulated, String> {
+        let captures = self.captures.take();
+        let remarks = captures.map_or_else(|| Ok(Vec::new()), |captures| captures.finish(self.now));
+        let remarks = remarks.map_err(|error| error.to_string())?;
         let measure = &self.experiment.measure;
         let (network, reported) = (&self.network, &self.network.reported);
         let links = reported.iter().filter_map(|link| link_summary(network, *link, measure));
         let (links, wlan) = (links.collect(), wlan_summary(network, measure));
-        self.check_balance()?;
+        self.check_balance().map_err(|violation| violation.to_string())?;
         Ok(Emulated {
+            remarks,
             links,
             wlan,
             window: self.window,
@@ -231,7 +263,7 @@ impl Emulator {
         }
         match component {
             Component::Port(index) => {
-                self.network.wake(index, self.now, &mut NoTap);
+                self.network.wake(index, self.now, &mut self.captures);
                 self.take_link_events();
             }
             Component::Missing => {
@@ -262,7 +294,9 @@ impl Emulator {
         } else {
             self.events.pop();
         }
+        self.captures.leaves(&handle, self.network.link_at(handle.position()), self.now);
         if self.network.cross(&mut handle) {
+            self.captures.is_delivered(&handle, self.now);
             self.deliver(handle);
         } else {
             self.offer(handle);
@@ -271,7 +305,7 @@ impl Emulator {
     }
 
     fn offer(&mut self, handle: PacketHandle) {
-        match self.network.offer(handle, self.now, &mut NoTap) {
+        match self.network.offer(handle, self.now, &mut self.captures) {
             Passage::Begins(due, queue) => self.events.push_delivery(due, queue),
             Passage::Behind => {}
             Passage::Dropped => self.count_missing(handle, Cause::Dropped),
@@ -288,14 +322,22 @@ impl Emulator {
                 LinkEvent::Left(handle) => {
                     self.outcomes.push(Outcome::Left { slot: handle.place() as u32 });
                 }
-                LinkEvent::Dropped(handle) => self.count_missing(handle, Cause::Dropped),
-                LinkEvent::Lost(handle) => self.count_missing(handle, Cause::Lost),
+                LinkEvent::Dropped(handle) => {
+                    self.captures.is_dropped(&handle, self.network.link_at(handle.position()));
+                    self.count_missing(handle, Cause::Dropped);
+                }
+                LinkEvent::Lost(handle) => {
+                    self.captures.is_lost(&handle, self.network.link_at(handle.position()));
+                    self.count_missing(handle, Cause::Lost);
+                }
                 LinkEvent::Doubled(handle, port, arrival) => {
                     self.paths[handle.path() as usize].balance.copied += 1;
                     let copy = self.pool.copy(handle);
                     let (slot, double) = (handle.place() as u32, copy.place() as u32);
                     self.outcomes.push(Outcome::Doubled { slot, copy: double });
-                    let event = self.network.propagate(port, copy, arrival, self.now, &mut NoTap);
+                    self.captures.is_copied(&handle, &copy);
+                    let (network, tap) = (&mut self.network, &mut self.captures);
+                    let event = network.propagate(port, copy, arrival, self.now, tap);
                     if let Some((at, component)) = event {
                         self.events.push(at, component);
                     }
@@ -315,11 +357,11 @@ impl Emulator {
         counts.balance.delivered += 1;
         if handle.has_payload() {
             counts.arrivals += 1;
-            counts.wire_bytes += u64::from(fairway_net::Packet::wire_bytes(&handle));
+            counts.wire_bytes += u64::from(handle.wire_bytes());
             counts.delay_ns += self.now.since(sent_at).as_nanos();
         }
         self.pool.discard(handle);
-        let is_marked = fairway_net::Packet::ecn(&handle) == Ecn::Ce;
+        let is_marked = handle.ecn() == Ecn::Ce;
         self.outcomes.push(Outcome::Arrived { slot, path, is_marked });
     }
 

@@ -6,7 +6,7 @@
 //! still hold the socket's memory.
 
 use fairway_guest::plan::{Datagrams, STAMP_BYTES};
-use fairway_spec::{DatagramFlow, Experiment, UDP_HEADERS, departures_of};
+use fairway_spec::{DatagramFlow, Experiment, LinuxNetwork, UDP_HEADERS, departures_of};
 use fairway_units::Bytes;
 
 use super::flow::FIRST_PORT;
@@ -64,7 +64,8 @@ fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals)
         );
         refusals.refuse_datagrams(flow, "packet", message);
     }
-    if flow.precedence != 0 {
+    let on_row = experiment.linux.network == LinuxNetwork::Tc;
+    if flow.precedence != 0 && on_row {
         let message = format!(
             "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
             flow.precedence
@@ -80,7 +81,7 @@ fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals)
         );
         refusals.refuse_datagrams(flow, "send_buffer", message);
     }
-    if experiment.capture.is_on() {
+    if experiment.capture.is_on() && on_row {
         let message = "a kernel's flow that waits for its socket sends where no capture sees it; remove \
                        it or [capture], or use --backend sim";
         refusals.refuse_datagrams(flow, "send_buffer", message.to_owned());

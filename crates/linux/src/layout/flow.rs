@@ -1,7 +1,7 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_spec::{Experiment, Flow, Reading, SOCKET_OPTIONS, Shape, Source};
+use fairway_spec::{Experiment, Flow, LinuxNetwork, Reading, SOCKET_OPTIONS, Shape, Source};
 use fairway_units::Bytes;
 
 use super::algorithm;
@@ -97,7 +97,7 @@ pub(super) fn flows(
     refusals: &mut Refusals,
 ) -> Vec<FlowPlan> {
     let plan = |(index, flow): (usize, &Flow)| {
-        refuse_application(index, flow, refusals);
+        refuse_application(index, flow, experiment.linux.network, refusals);
         let pair = hosts.of_flow(index);
         let (rate, bytes) = match flow.source {
             Source::Bulk => (None, None),
@@ -127,13 +127,18 @@ pub(super) fn flows(
 }
 
 /// Refuses what no application of a kernel does.
-pub(super) fn refuse_application(index: usize, flow: &Flow, refusals: &mut Refusals) {
+pub(super) fn refuse_application(
+    index: usize,
+    flow: &Flow,
+    network: LinuxNetwork,
+    refusals: &mut Refusals,
+) {
     if flow.both_ways && flow.source != Source::Driven {
         let message =
             "true: the applications of a kernel send one way; write false or use --backend sim";
         refusals.refuse_flow(index, "both_ways", message.to_owned());
     }
-    if flow.precedence != 0 {
+    if flow.precedence != 0 && network == LinuxNetwork::Tc {
         let message = format!(
             "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
             flow.precedence

@@ -34,7 +34,7 @@ pub(super) fn transfers(
     let plan = |transfer: ByProgram| {
         let index = transfer.connections().start;
         let flow = &experiment.flows[index];
-        refuse_application(index, flow, refusals);
+        refuse_application(index, flow, experiment.linux.network, refusals);
         refuse_options(index, flow, refusals);
         if matches!(flow.source, Source::Limited { .. }) {
             let message = "a program sends as fast as it can; remove it, or program".to_owned();

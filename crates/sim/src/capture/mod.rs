@@ -78,3 +78,52 @@ pub(crate) trait Tap {
 pub(crate) struct NoTap;
 
 impl Tap for NoTap {}
+
+/// A recorder that there may be.
+impl Tap for Option<Recorder> {
+    const IS_ACTIVE: bool = true;
+
+    fn sets_out(&mut self, handle: &PacketHandle, segment: &Segment, at: Time) {
+        self.iter_mut().for_each(|tap| tap.sets_out(handle, segment, at));
+    }
+
+    fn enters(&mut self, handle: &PacketHandle, link: u32, at: Time) {
+        self.iter_mut().for_each(|tap| tap.enters(handle, link, at));
+    }
+
+    fn passes(&mut self, handle: &PacketHandle) {
+        self.iter_mut().for_each(|tap| tap.passes(handle));
+    }
+
+    fn is_dropped(&mut self, handle: &PacketHandle, link: u32) {
+        self.iter_mut().for_each(|tap| tap.is_dropped(handle, link));
+    }
+
+    fn is_lost(&mut self, handle: &PacketHandle, link: u32) {
+        self.iter_mut().for_each(|tap| tap.is_lost(handle, link));
+    }
+
+    fn is_damaged(&mut self, handle: &PacketHandle, link: u32) {
+        self.iter_mut().for_each(|tap| tap.is_damaged(handle, link));
+    }
+
+    fn leaves(&mut self, handle: &PacketHandle, link: u32, at: Time) {
+        self.iter_mut().for_each(|tap| tap.leaves(handle, link, at));
+    }
+
+    fn is_delivered(&mut self, handle: &PacketHandle, at: Time) {
+        self.iter_mut().for_each(|tap| tap.is_delivered(handle, at));
+    }
+
+    fn is_copied(&mut self, handle: &PacketHandle, copy: &PacketHandle) {
+        self.iter_mut().for_each(|tap| tap.is_copied(handle, copy));
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.iter_mut().for_each(|tap| tap.advance(now));
+    }
+
+    fn check(&mut self) -> std::io::Result<()> {
+        self.iter_mut().try_for_each(Tap::check)
+    }
+}

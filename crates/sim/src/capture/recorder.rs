@@ -85,7 +85,8 @@ struct PathRecord {
 /// A packet in the network.
 #[derive(Clone, Copy)]
 struct OnItsWay {
-    frame: Frame,
+    /// None of what is neither TCP nor UDP, which no capture shows.
+    frame: Option<Frame>,
     /// Where it was seen last, if it is not known yet what has become of it.
     seen: u32,
     /// The link that has damaged it.
@@ -168,6 +169,28 @@ impl Recorder {
         Ok(if self.unmarked > 0 { vec![remark] } else { Vec::new() })
     }
 
+    /// As [`Tap::sets_out`], of a packet that was read from its headers.
+    pub(crate) fn sets_out_as(
+        &mut self,
+        handle: &PacketHandle,
+        packet: Option<&Packet>,
+        at: Time,
+    ) {
+        self.follow(handle, packet.and_then(|packet| Frame::of(packet).ok()), at);
+    }
+
+    /// A packet leaves its host, and is followed from there.
+    fn follow(&mut self, handle: &PacketHandle, frame: Option<Frame>, at: Time) {
+        let place = handle.place();
+        let on_its_way = OnItsWay { frame, seen: NONE, damaged_on: NONE };
+        if place >= self.packets.len() {
+            self.packets.resize(place + 1, on_its_way);
+        }
+        self.packets[place] = on_its_way;
+        let outlet = self.paths[handle.path() as usize].outlets[0];
+        self.see(outlet, Direction::Outbound, handle, 0, at);
+    }
+
     /// A packet is seen at an outlet, if there is one. Returns where that waits.
     fn see(
         &mut self,
@@ -180,7 +203,8 @@ impl Recorder {
         if outlet == NONE {
             return NONE;
         }
-        let OnItsWay { mut frame, damaged_on, .. } = self.packets[handle.place()];
+        let OnItsWay { frame, damaged_on, .. } = self.packets[handle.place()];
+        let Some(mut frame) = frame else { return NONE };
         let ecn = match handle.ecn() {
             Ecn::NotEct => 0,
             Ecn::Ect1 => 1,
@@ -276,23 +300,16 @@ impl Tap for Recorder {
             fate: Fate::Unknown,
         };
         path.next_id = path.next_id.wrapping_add(1);
-        let outlet = path.outlets[0];
-        let frame = match Frame::of(&packet) {
-            Ok(frame) => frame,
+        match Frame::of(&packet) {
+            Ok(frame) => {
+                debug_assert_eq!(frame.frame_bytes(), packet.frame_bytes, "{segment:?}");
+                self.follow(handle, Some(frame), at);
+            }
             Err(error) => {
                 let message = format!("cannot capture a packet at {at:?}: {error}");
                 self.failure.get_or_insert(io::Error::other(message));
-                return;
             }
-        };
-        debug_assert_eq!(frame.frame_bytes(), packet.frame_bytes, "{segment:?}");
-        let place = handle.place();
-        if place >= self.packets.len() {
-            let nothing = OnItsWay { frame, seen: NONE, damaged_on: NONE };
-            self.packets.resize(place + 1, nothing);
         }
-        self.packets[place] = OnItsWay { frame, seen: NONE, damaged_on: NONE };
-        self.see(outlet, Direction::Outbound, handle, 0, at);
     }
 
     fn enters(&mut self, handle: &PacketHandle, link: u32, at: Time) {

@@ -206,7 +206,7 @@ def _cautions_of_run(kernel: Kernel, data: _core.LinuxData) -> list[str]:
             f"Linux {data.kernel} was built without its trace events: window_reductions and "
             "timeouts are not counted, and are 0"
         )
-    return said + of_connections(json.loads(data.broken))
+    return said + data.remarks + of_connections(json.loads(data.broken))
 
 
 def of_connections(broken: Sequence[dict[str, Any]]) -> list[str]:
