@@ -112,6 +112,7 @@ fn the_plan() -> Plan {
         transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,
+        is_emulated: false,
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use fairway_cc::algorithms;
 use fairway_guest::plan::Plan;
 use fairway_linux::layout;
-use fairway_spec::{SOCKET_OPTIONS, from_document};
+use fairway_spec::SOCKET_OPTIONS;
+
+use super::on_tc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
@@ -288,7 +290,7 @@ proptest! {
 
     #[test]
     fn any_experiment_is_laid_out_or_refused(document in document(false)) {
-        let Ok(experiment) = from_document(&document) else { return Ok(()) };
+        let Ok(experiment) = on_tc(&document) else { return Ok(()) };
         match layout(&experiment) {
             Ok(layout) => check_plan(&layout.plan),
             Err(errors) => {
@@ -303,7 +305,7 @@ proptest! {
 
     #[test]
     fn what_a_kernel_can_do_is_laid_out(document in document(true)) {
-        let experiment = from_document(&document).unwrap_or_else(|errors| panic!("{errors}"));
+        let experiment = on_tc(&document).unwrap_or_else(|errors| panic!("{errors}"));
         match layout(&experiment) {
             Ok(layout) => check_plan(&layout.plan),
             Err(errors) => return Err(TestCaseError::fail(errors.to_string())),

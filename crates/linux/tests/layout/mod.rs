@@ -10,12 +10,20 @@ mod text;
 mod transfers;
 
 use fairway_linux::{Layout, layout};
-use fairway_spec::{Experiment, from_document, plan};
+use fairway_spec::{Experiment, ExperimentErrors, LinuxNetwork, from_document, plan};
+use serde_json::Value;
 
-/// The first experiment of a file's text.
+/// The first experiment of a file's text, on a network of `tc`.
 fn experiment(text: &str) -> Experiment {
     let points = plan(text, "test.toml").unwrap_or_else(|errors| panic!("{errors}")).points;
-    from_document(&points[0].document).unwrap_or_else(|errors| panic!("{errors}"))
+    on_tc(&points[0].document).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The experiment of a document, on a network of `tc`.
+fn on_tc(document: &Value) -> Result<Experiment, ExperimentErrors> {
+    let mut experiment = from_document(document)?;
+    experiment.linux.network = LinuxNetwork::Tc;
+    Ok(experiment)
 }
 
 /// What a kernel is told for it.

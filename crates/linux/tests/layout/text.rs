@@ -7,7 +7,7 @@ use fairway_linux::Layout;
 
 /// All of a layout.
 pub fn full(layout: &Layout) -> String {
-    let Layout { plan, memory_bytes, boot_arguments } = layout;
+    let Layout { plan, memory_bytes, boot_arguments, .. } = layout;
     let mut text = String::new();
     let arguments: String = boot_arguments.iter().map(|argument| format!(" {argument}")).collect();
     let [from, to] = plan.window_ns.map(seconds);
