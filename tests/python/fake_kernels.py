@@ -34,6 +34,7 @@ def fake_kernel(place: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Pa
         "release": "0.1",
         "virtual_time": True,
         "repeatable": True,
+        "has_network": True,
         "modules": [],
         "digest": "",
         "source": "a test",

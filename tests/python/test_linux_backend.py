@@ -26,6 +26,9 @@ title = "On a kernel"
 duration = "4 s"
 seed = 5
 
+[linux]
+network = "tc"
+
 [topology]
 kind = "dumbbell"
 

@@ -15,7 +15,16 @@ from conftest import command
 from fairway.backends.linux import build as building
 from fairway.backends.linux import cache, packaged, source, tools
 from fairway.backends.linux.compile import BuildFailed, missing_options
-from fairway.backends.linux.recipe import EDITS, HZ, RANDOMNESS, REGISTERS, TIMERS, apply, recipe
+from fairway.backends.linux.recipe import (
+    DEVICES,
+    EDITS,
+    HZ,
+    RANDOMNESS,
+    REGISTERS,
+    TIMERS,
+    apply,
+    recipe,
+)
 from fairway.errors import InputError
 from waiting import PATIENCE_S, until
 
@@ -61,6 +70,7 @@ def fake_tree(place: Path, **files: str) -> Path:
         "arch/x86/um/user-offsets.c": OFFSETS,
         "arch/um/os-Linux/util.c": UTIL,
         "arch/um/os-Linux/signal.c": SIGNALS,
+        "arch/um/drivers/Makefile": "obj-y := stdio_console.o fd.o\n",
         "net/ipv4/Makefile": "obj-y := tcp.o",
         **files,
     }
@@ -97,7 +107,21 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     assert '#include "fairway_random.h"' in util
     signals = (tree / TIMERS.file).read_text()
     assert "sizeof(regs))" not in signals
+    drivers = (tree / DEVICES.file).read_text()
+    assert drivers.endswith("\n\nobj-y := fairway.o stdio_console.o fd.o\n")
     assert signals.endswith("\t}\n\ttimer_handler(SIGALRM, NULL, &regs);\n}\n")
+
+
+def test_without_the_edit_of_devices_a_kernel_has_no_network_of_ours(tmp_path):
+    tree = fake_tree(tmp_path / "tree")
+    _, applied = building.prepare(tree, recipe())
+    assert DEVICES in applied
+    assert "fairway_network_open" in (tree / "arch/um/drivers/fairway_user.c").read_text()
+    other = fake_tree(tmp_path / "other", **{DEVICES.file: "obj-y := fd.o\n"})
+    warnings, applied = building.prepare(other, recipe())
+    assert DEVICES not in applied
+    assert 'network = "tc"' in warnings[0]
+    assert not (other / "arch/um/drivers/fairway_user.c").exists()
 
 
 def test_no_edit_is_in_the_network_stack():
@@ -121,8 +145,8 @@ def test_a_text_that_is_there_twice_is_not_edited(tmp_path):
 
 def test_without_the_edit_of_randomness_runs_differ_and_that_is_said(tmp_path):
     tree = fake_tree(tmp_path / "tree", **{RANDOMNESS.file: "int os_random;\n"})
-    warnings, repeatable = building.prepare(tree, recipe())
-    assert not repeatable
+    warnings, applied = building.prepare(tree, recipe())
+    assert RANDOMNESS not in applied
     assert len(warnings) == 1
     assert "two runs of one experiment will differ" in warnings[0]
     assert not (tree / "arch/um/os-Linux/fairway_random.h").exists()
@@ -131,7 +155,7 @@ def test_without_the_edit_of_randomness_runs_differ_and_that_is_said(tmp_path):
 def test_kernels_that_ask_the_processor_for_its_registers_need_no_edit(tmp_path):
     newer = {REGISTERS.file: "int main;\n",
              "arch/x86/um/os-Linux/registers.c": "unsigned long host_fp_size;\n"}  # fmt: skip
-    assert apply(fake_tree(tmp_path / "newer", **newer)) == ([HZ, RANDOMNESS, TIMERS], [])
+    assert apply(fake_tree(tmp_path / "newer", **newer)) == ([HZ, RANDOMNESS, TIMERS, DEVICES], [])
     _, warnings = apply(fake_tree(tmp_path / "unknown", **{REGISTERS.file: "int main;\n"}))
     assert "processors with AMX" in warnings[0]
 
