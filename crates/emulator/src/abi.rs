@@ -60,11 +60,7 @@ pub unsafe extern "C" fn fairway_network_open(directory: *const c_char) -> *mut 
 }
 
 impl Handle {
-    fn with<T>(
-        &mut self,
-        act: impl FnOnce(&mut Session) -> Result<T, String>,
-        otherwise: T,
-    ) -> T {
+    fn with<T>(&mut self, act: impl FnOnce(&mut Session) -> Result<T, String>, otherwise: T) -> T {
         let Some(session) = &mut self.session else { return otherwise };
         act(session).unwrap_or_else(|why| {
             note_failure(&self.directory, &why);
@@ -116,9 +112,7 @@ pub unsafe extern "C" fn fairway_network_send(
     let (handle, bytes) =
         unsafe { (&mut *handle, std::slice::from_raw_parts(bytes, length as usize)) };
     let answer = |(slot, is_held)| i64::from(slot) | if is_held { HELD } else { 0 };
-    let send = |session: &mut Session| {
-        Ok(session.send(now_ns, bytes)?.map_or(NO_SLOT, answer))
-    };
+    let send = |session: &mut Session| Ok(session.send(now_ns, bytes)?.map_or(NO_SLOT, answer));
     handle.with(send, FAILED)
 }
 

@@ -81,8 +81,10 @@ mod tests {
     /// A segment with 12 bytes of options and 100 bytes of data, ECT(0), from 10.0.0.1:40000 to
     /// 10.64.0.1:10000 (RFC 791 figure 4, RFC 9293 figure 1).
     fn segment() -> Vec<u8> {
-        let mut bytes = vec![0x45, 0x02, 0, 152, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 64, 0, 1];
-        bytes.extend([0x9c, 0x40, 0x27, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x10, 0, 0, 0, 0, 0, 0]);
+        let mut bytes =
+            vec![0x45, 0x02, 0, 152, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 64, 0, 1];
+        bytes
+            .extend([0x9c, 0x40, 0x27, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x10, 0, 0, 0, 0, 0, 0]);
         bytes.extend([0; 12]);
         bytes
     }

@@ -43,7 +43,8 @@ impl Session {
     /// What cannot be read or made, and why.
     pub fn open(directory: &Path) -> Result<Self, String> {
         let path = directory.join(INSTRUCTIONS);
-        let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let failed =
+            |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = fs::read(&path).map_err(|error| failed(&path, &error))?;
         let instructions: Instructions =
             serde_json::from_slice(&text).map_err(|error| failed(&path, &error))?;

@@ -142,7 +142,11 @@ pub(crate) fn applications(
     experiment.applications.iter().zip(reports).map(summary).collect()
 }
 
-pub(crate) fn link_summary(network: &Network, index: u32, measure: &Measure) -> Option<LinkSummary> {
+pub(crate) fn link_summary(
+    network: &Network,
+    index: u32,
+    measure: &Measure,
+) -> Option<LinkSummary> {
     let id = network.names[index as usize].clone();
     let figures = network.figures(index)?;
     let nanos = measure.to.since(measure.from).as_nanos() as f64;

@@ -8,6 +8,7 @@ mod captures;
 mod common;
 mod datagrams;
 mod determinism;
+mod emulator;
 mod foreign;
 mod keys;
 mod links;

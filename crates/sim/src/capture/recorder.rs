@@ -170,12 +170,7 @@ impl Recorder {
     }
 
     /// As [`Tap::sets_out`], of a packet that was read from its headers.
-    pub(crate) fn sets_out_as(
-        &mut self,
-        handle: &PacketHandle,
-        packet: Option<&Packet>,
-        at: Time,
-    ) {
+    pub(crate) fn sets_out_as(&mut self, handle: &PacketHandle, packet: Option<&Packet>, at: Time) {
         self.follow(handle, packet.and_then(|packet| Frame::of(packet).ok()), at);
     }
 
