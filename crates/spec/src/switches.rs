@@ -177,6 +177,12 @@ pub(super) static SWITCHES: &[Switch] = switches! {
         "A congestion mark reduces the window less than a loss (RFC 8511): reno keeps 0.8 of what is in flight, cubic 0.85; other algorithms do as without it.";
     buffers.window_divisor: Count(1, 16), "2" =>
         "What part of the receive buffer is offered as window: the buffer divided by this.";
+    buffers.receive_scaling: OnOff, "true" =>
+        "With receive_window_tuning, whether window_divisor gives only the first window, and later ones are the share that data have of the memory of full packets (since Linux 6.6).";
+    rto.syn_linear_timeouts: Count(0, 16), "4" =>
+        "How many timeouts of a SYN do not double the next one (since Linux 6.5, net.ipv4.tcp_syn_linear_timeouts).";
+    sending.tso_fill: OnOff, "true" =>
+        "With write_queue, whether a burst may take data of the next buffer too (since Linux 6.10).";
     window.slow_start_after_idle: OnOff, "false" =>
         "Whether the window is halved for each timeout of an idle period, down to the initial window (RFC 2861, as in Linux).";
 };

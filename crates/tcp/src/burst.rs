@@ -112,10 +112,7 @@ pub fn next(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
         return Burst::Full;
     }
     let cwnd_room = allowance.cwnd - allowance.in_flight;
-    let quota = match allowance.size {
-        Size::Paced { .. } => (allowance.cwnd / 2).max(1).min(cwnd_room),
-        Size::Device { .. } => cwnd_room,
-    };
+    let quota = quota(allowance);
     let largest = size(allowance);
     let buffer = buffer.min(allowance.available);
     let puts_off = || match allowance.size {
@@ -127,6 +124,20 @@ pub fn next(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
         return Burst::Wait { by_cwnd };
     }
     Burst::Send(quota.min(largest).min(allowance.window_room).min(buffer))
+}
+
+/// Most segments of a burst by the congestion window (`tcp_cwnd_test`).
+fn quota(allowance: &Allowance) -> u64 {
+    let room = allowance.cwnd.saturating_sub(allowance.in_flight);
+    match allowance.size {
+        Size::Paced { .. } => (allowance.cwnd / 2).max(1).min(room),
+        Size::Device { .. } => room,
+    }
+}
+
+/// Segments that a buffer should have to be sent in one burst (since Linux 6.10, `tcp_write_xmit`).
+pub fn ideal(allowance: &Allowance) -> u64 {
+    quota(allowance).min(size(allowance))
 }
 
 /// Whether to defer a burst until the next acknowledgement allows a larger one.

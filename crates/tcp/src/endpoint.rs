@@ -475,8 +475,13 @@ impl Endpoint {
             if self.window_scaling { syn.window_scale.min(MAX_WINDOW_SCALE) } else { 0 };
     }
 
+    /// Timeouts of a SYN that do not double the next; a SYN-ACK's always do.
+    fn linear_syn_timeouts(&self) -> u32 {
+        if self.role == Role::Active { self.stack.rto.syn_linear_timeouts } else { 0 }
+    }
+
     fn retry_handshake(&mut self, now: Time) {
-        if self.handshake_tries <= MAX_SYN_RETRIES {
+        if self.handshake_tries <= MAX_SYN_RETRIES + self.linear_syn_timeouts() {
             self.urgent = Urgent::Handshake;
             self.handshake_deadline = now;
             return;
@@ -693,9 +698,10 @@ impl Endpoint {
         self.handshake_sent_at = now;
         // RFC 6298 section 2.1 and rule 5.5: the initial timeout, doubled each time.
         let rto = self.stack.rto;
-        let wait = rto.rto_initial.saturating_mul(1 << (self.handshake_tries - 1).min(16));
-        self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.rto_max));
         let answer = self.role == Role::Passive;
+        let doublings = (self.handshake_tries - 1).saturating_sub(self.linear_syn_timeouts());
+        let wait = rto.rto_initial.saturating_mul(1 << doublings.min(16));
+        self.handshake_deadline = self.stack.timers().expiry(now, wait.min(rto.rto_max));
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         // Options of the peer's segments are known in a SYN-ACK, not in a SYN.
         let mss = if answer { self.mss } else { self.stack.options.mss + options };

@@ -3,15 +3,17 @@
 //! Source of the latter: Linux 6.1, `net/ipv4/tcp_output.c` (`tcp_select_initial_window`,
 //! `__tcp_select_window`) and `tcp_input.c` (`tcp_init_buffer_space`, `tcp_grow_window`). Half of
 //! the buffer is for data, the rest for the overhead of packets (`tcp_adv_win_scale` 1, here
-//! `window_divisor`).
+//! `window_divisor`). Since Linux 6.6 the overhead is measured ([`Share`]).
 
 mod right_sizing;
+mod share;
 
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
-use crate::memory::{BUFFER_HEAD, BUFFER_TAIL, MAX_TCP_HEADER};
+use crate::memory::{BUFFER_HEAD, BUFFER_TAIL};
 use right_sizing::RightSizing;
+use share::Share;
 
 pub(crate) use right_sizing::Progress;
 
@@ -60,7 +62,7 @@ impl Fixed {
 #[derive(Clone, Debug)]
 struct Tuning {
     mss: u64,
-    divisor: u64,
+    share: Share,
     /// Buffer (`sk_rcvbuf`), and its greatest value.
     buffer: u64,
     max_buffer: u64,
@@ -229,6 +231,7 @@ impl ReceiveWindow {
         let wnd = self.wnd;
         self.tuning.as_mut().is_some_and(|tuning| {
             tuning.unread += memory_of(bytes);
+            tuning.measure_share(bytes, progress.rcv_mss);
             tuning.right_sizing.measure_window(progress.rcv_nxt, wnd, now);
             tuning.grow(bytes, progress.rcv_mss)
         })
@@ -283,18 +286,21 @@ impl ReceiveWindow {
             let left = u128::from(tuning.unread) * u128::from(unread - bytes);
             (left / u128::from(unread.max(1))) as u64
         });
-        self.read(offset, now);
+        self.read(offset, unread - bytes, now);
         if let Some(tuning) = &mut self.tuning {
             tuning.unread = memory;
         }
     }
 
-    /// The application read everything, beginning with a packet that ends at `offset`.
-    pub(crate) fn read(&mut self, offset: u64, now: Time) {
+    /// The application read everything, beginning with a packet that ends at `offset`, behind which
+    /// were `waiting` bytes.
+    pub(crate) fn read(&mut self, offset: u64, waiting: u64, now: Time) {
         self.settled = false;
         if let Some(tuning) = &mut self.tuning {
             tuning.unread = 0;
-            if let Some(window) = tuning.right_sizing.window_wanted(offset, tuning.mss, now) {
+            let counted = offset.saturating_sub(tuning.share.uncounted(waiting));
+            let wanted = tuning.right_sizing.window_wanted(offset, counted, tuning.mss, now);
+            if let Some(window) = wanted {
                 tuning.enlarge(window);
             }
         }
@@ -303,18 +309,19 @@ impl ReceiveWindow {
 
 impl Tuning {
     fn new(stack: &Stack) -> Self {
+        let share = Share::new(stack);
+        let buffer = FIRST_BUFFER.min(stack.buffers.receive_buffer);
         Tuning {
             mss: u64::from(stack.options.mss),
-            divisor: u64::from(stack.buffers.window_divisor.max(1)),
-            buffer: FIRST_BUFFER.min(stack.buffers.receive_buffer),
+            share,
+            buffer,
             max_buffer: stack.buffers.receive_buffer,
-            full_space: FIRST_BUFFER.min(stack.buffers.receive_buffer)
-                / u64::from(stack.buffers.window_divisor.max(1)),
+            full_space: share.of(buffer),
             clamp: 0,
             rcv_ssthresh: 0,
             unread: 0,
             out_of_order: 0,
-            right_sizing: RightSizing::default(),
+            right_sizing: RightSizing::new(!stack.buffers.receive_scaling),
         }
     }
 
@@ -329,7 +336,16 @@ impl Tuning {
 
     /// Free space for data (`tcp_space`).
     fn space(&self) -> u64 {
-        self.buffer.saturating_sub(self.unread + self.out_of_order) / self.divisor
+        self.share.of(self.buffer.saturating_sub(self.unread + self.out_of_order))
+    }
+
+    /// A segment of `bytes` arrived in order; full ones have `rcv_mss`.
+    fn measure_share(&mut self, bytes: u64, rcv_mss: u64) {
+        if self.share.measure(bytes, memory_of(bytes), rcv_mss) {
+            self.full_space = self.share.of(self.buffer);
+            self.clamp = self.full_space;
+            self.right_sizing.bound(self.clamp);
+        }
     }
 
     /// Window to offer after `wnd`, and whether memory is short (`__tcp_select_window`).
@@ -363,7 +379,7 @@ impl Tuning {
         if bytes < SMALL || room == 0 {
             return false;
         }
-        let payload_of_memory = memory_of(bytes) / self.divisor;
+        let payload_of_memory = self.share.of(memory_of(bytes));
         let step = if payload_of_memory <= bytes {
             2 * self.mss
         } else if self.fits_later(payload_of_memory, bytes) {
@@ -379,7 +395,7 @@ impl Tuning {
     /// `rcv_ssthresh` (`__tcp_grow_window`).
     fn fits_later(&self, payload_of_memory: u64, bytes: u64) -> bool {
         let mut cost = payload_of_memory / 2;
-        let mut limit = self.max_buffer / self.divisor / 2;
+        let mut limit = self.share.of(self.max_buffer) / 2;
         while self.rcv_ssthresh <= limit {
             if cost <= bytes {
                 return true;
@@ -392,15 +408,10 @@ impl Tuning {
 
     /// Enlarge the buffer until it can offer `window`.
     fn enlarge(&mut self, window: u64) {
-        // Least memory whose share for data holds a segment.
-        let mut memory = self.mss + MAX_TCP_HEADER + BUFFER_HEAD + BUFFER_TAIL;
-        while memory / self.divisor < self.mss {
-            memory += 128;
-        }
-        let buffer = (window / self.mss * memory).min(self.max_buffer);
+        let buffer = self.share.buffer_for(window, self.mss).min(self.max_buffer);
         if buffer > self.buffer {
             self.buffer = buffer;
-            self.full_space = buffer / self.divisor;
+            self.full_space = self.share.of(buffer);
             self.clamp = self.full_space;
         }
     }

@@ -346,7 +346,7 @@ impl Receiver {
         self.is_fin_overtaken = !fin && self.is_finished();
         if self.adapts && self.unread.is_none() {
             // Data that had been out of order is read at the same time, packet by packet.
-            self.window.read(range.end, now);
+            self.window.read(range.end, self.rcv_nxt - range.end, now);
             self.acknowledge_reading();
         }
     }

@@ -92,6 +92,20 @@ impl WriteQueue {
         self.unsent.front().is_some_and(|first| first.is_marked)
     }
 
+    /// Move `bytes` of the second buffer to the first, or all that it has (`tcp_grow_skb`).
+    pub fn fill_first(&mut self, bytes: u64) {
+        let [Some(first), Some(second)] = [0, 1].map(|i| self.unsent.get(i).copied()) else {
+            return;
+        };
+        let end = second.end.min(first.end + bytes);
+        let is_whole = end == second.end;
+        if is_whole {
+            self.unsent.pop_front();
+        }
+        let is_marked = first.is_marked || (is_whole && second.is_marked);
+        self.unsent[0] = Buffer { end, is_marked };
+    }
+
     /// A burst was sent that ends at `end`; it becomes one of the `outstanding` buffers.
     #[inline]
     pub fn sent(&mut self, end: u64, outstanding: u64) {
@@ -340,5 +354,22 @@ mod tests {
         // An abort withdraws the unsent data.
         queue.cut(2000);
         assert_eq!((queue.written(), queue.unsent.len()), (2000, 0));
+    }
+
+    #[test]
+    fn a_buffer_is_filled_from_the_next() {
+        let mut queue = queue(1 << 20);
+        for end in [3 * MSS, 8 * MSS, 9 * MSS] {
+            queue.unsent.push_back(Buffer { end, is_marked: end == 8 * MSS });
+        }
+        // Two of the five segments of the second; then its other three, with the mark; then the last.
+        queue.fill_first(2 * MSS);
+        assert_eq!((queue.end_of_first(), queue.marks_first()), (5 * MSS, false));
+        queue.fill_first(4 * MSS);
+        assert_eq!((queue.end_of_first(), queue.marks_first()), (8 * MSS, true));
+        queue.fill_first(MSS);
+        assert_eq!((queue.end_of_first(), queue.unsent.len()), (9 * MSS, 1));
+        queue.fill_first(MSS);
+        assert_eq!((queue.end_of_first(), queue.unsent.len()), (9 * MSS, 1));
     }
 }

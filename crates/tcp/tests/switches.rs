@@ -208,3 +208,22 @@ fn the_presets_have_what_their_sources_say() {
         (1, false, Nagle::Rfc)
     );
 }
+
+#[test]
+fn the_first_timeouts_of_a_syn_may_leave_the_next_as_long() {
+    // Linux 6.12, tcp_retransmit_timer: the first four timeouts do not double the next, the fifth
+    // does.
+    let mut t = Script::new(&rfc(3).with(|s| s.rto.syn_linear_timeouts = 4));
+    t.lose_times(7, "> SYN");
+    t.open(1_000);
+    t.expect(
+        7_000,
+        "    0 > SYN lost
+          1000 > SYN lost
+          2000 > SYN lost
+          3000 > SYN lost
+          4000 > SYN lost
+          5000 > SYN lost
+          7000 > SYN lost",
+    );
+}

@@ -44,6 +44,9 @@ const FIXED: &[(&str, &str)] = &[
     ("undo", "a kernel always does"),
     ("tso", "a kernel always sizes and defers what it sends"),
     ("tso_autosizing", "a kernel always sizes what it sends"),
+    ("tso_fill", "kernels do since Linux 6.10"),
+    ("receive_scaling", "kernels measure since Linux 6.6, and those that fill bursts do"),
+    ("syn_linear_timeouts", "kernels have 4 since Linux 6.5, and those that fill bursts do"),
     ("cwnd_validation", "a kernel has its own"),
     ("timer_wheel", "a kernel has a timer wheel"),
     ("ack_every", "a kernel counts two"),
@@ -244,7 +247,12 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
 }
 
 fn refuse_fixed(index: usize, stack: &Stack, cc: &str, refusals: &mut Refusals) {
-    let Some(kernel) = Preset::named("linux-6.1") else { return };
+    // The kernel that runs decides these three; presets have them together.
+    let Some(kernel) =
+        Preset::named(if stack.sending.tso_fill { "linux-6.12" } else { "linux-6.1" })
+    else {
+        return;
+    };
     let (has, wants) = (switches(&(kernel.stack)()), switches(stack));
     for (name, why) in FIXED.iter().filter(|(name, _)| has[name] != wants[name]) {
         let message =

@@ -36,6 +36,8 @@ const OF_LINUX: &[&str] = &[
     "paws",
     "adaptive_reordering",
     "tso_autosizing",
+    "receive_scaling",
+    "tso_fill",
 ];
 
 /// Mechanisms of older stacks, likewise.

@@ -55,6 +55,7 @@ pub(super) const FULL_TCP: Preset = preset!(
             "Siddiqui 2012, table 1: window 100 Kbytes; Agent/TCP window_ has 20 segments";
         receive_window_tuning: false, "ns-2 has no window field: window_ is not limited";
         window_divisor: 1, "ns-2 has no receive buffer: all of window_ is offered";
+        receive_scaling: false, "an agent has no buffer";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(100) },
@@ -83,6 +84,7 @@ pub(super) const FULL_TCP: Preset = preset!(
         rto_min: Duration::from_millis(200), "Agent/TCP minrto_ 0.2";
         rto_max: Duration::from_secs(60), "Agent/TCP maxrto_ 60";
         rto_initial: Duration::from_secs(3), "Agent/TCP rtxcur_init_ 3.0";
+        syn_linear_timeouts: 0, "tcp/tcp.cc, rtt_backoff: each time";
         rto_granularity: Duration::from_millis(10), "Agent/TCP tcpTick_ 0.01";
         rto_min_bounds_variance: false, "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
         rto_in_ticks: true, "tcp/tcp.cc, rtt_update: whole ticks, with shifts";
@@ -96,6 +98,7 @@ pub(super) const FULL_TCP: Preset = preset!(
         nagle: Nagle::Rfc, "Agent/TCP/FullTcp nodelay_ false";
         tso: false, "tcp/tcp-full.cc, send_much sends segments one by one";
         tso_autosizing: false, "tcp/tcp-full.cc, send_much sends segments one by one";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: None, "Agent/TCP maxburst_ 0";
         send_jitter: Duration::ZERO, "Agent/TCP overhead_ 0";
     }

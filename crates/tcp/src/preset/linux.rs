@@ -47,6 +47,7 @@ pub(super) const LINUX_6_1: Preset = preset!(
         receive_window_tuning: true,
             "net.ipv4.tcp_moderate_rcvbuf 1 (net/ipv4/tcp_ipv4.c, tcp_sk_init)";
         window_divisor: 2, "net.ipv4.tcp_adv_win_scale 1 (include/net/tcp.h, tcp_win_from_space)";
+        receive_scaling: false, "came with Linux 6.6";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Linux,
@@ -78,6 +79,7 @@ pub(super) const LINUX_6_1: Preset = preset!(
         rto_min: Duration::from_millis(200), "include/net/tcp.h, TCP_RTO_MIN";
         rto_max: Duration::from_secs(120), "include/net/tcp.h, TCP_RTO_MAX";
         rto_initial: Duration::from_secs(1), "include/net/tcp.h, TCP_TIMEOUT_INIT";
+        syn_linear_timeouts: 0, "came with Linux 6.5";
         rto_granularity: Duration::from_millis(1), "CONFIG_HZ_1000: one jiffy";
         rto_min_bounds_variance: true,
             "net/ipv4/tcp_input.c, tcp_rtt_estimator: rttvar_us is no less than tcp_rto_min_us";
@@ -95,7 +97,22 @@ pub(super) const LINUX_6_1: Preset = preset!(
             "net/ipv4/tcp_output.c, tcp_nagle_check and tcp_minshall_check, without TCP_NODELAY";
         tso: true, "net/ipv4/tcp_output.c, tcp_tso_autosize and tcp_tso_should_defer";
         tso_autosizing: true, "net/ipv4/tcp_output.c, tcp_tso_autosize";
+        tso_fill: false, "came with Linux 6.10";
         max_burst: None, "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
         send_jitter: Duration::ZERO, "a kernel in virtual time takes none";
     }
+});
+
+/// Of Debian's 6.1.192 and 6.12.117, `net/ipv4/tcp_*.c` of congestion controls compute the same.
+pub(super) const LINUX_6_12: Preset = preset!(
+    "linux-6.12",
+    "Linux 6.12: as 6.1, with bursts across buffers, a measured receive window and five SYNs a second apart.",
+    like LINUX_6_1,
+{
+    buffers.window_divisor: 2, "include/net/tcp.h, TCP_DEFAULT_SCALING_RATIO: a half at first";
+    buffers.receive_scaling: true,
+        "net/ipv4/tcp_input.c, tcp_measure_rcv_mss and tcp_rcv_space_adjust: scaling_ratio";
+    rto.syn_linear_timeouts: 4,
+        "net.ipv4.tcp_syn_linear_timeouts 4 (net/ipv4/tcp_timer.c, tcp_retransmit_timer)";
+    sending.tso_fill: true, "net/ipv4/tcp_output.c, tcp_write_xmit: tcp_grow_skb";
 });

@@ -56,6 +56,7 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         receive_window_tuning: true,
             "net.ipv4.tcp_moderate_rcvbuf 1 (net/ipv4/tcp_input.c, tcp_rcv_space_adjust)";
         window_divisor: 2, "receive_buffer says why";
+        receive_scaling: false, "came with Linux 6.6";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Linux,
@@ -89,6 +90,7 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
         rto_min: Duration::from_millis(200), "include/net/tcp.h, TCP_RTO_MIN";
         rto_max: Duration::from_secs(120), "include/net/tcp.h, TCP_RTO_MAX";
         rto_initial: Duration::from_secs(3), "include/net/tcp.h, TCP_TIMEOUT_INIT";
+        syn_linear_timeouts: 0, "came with Linux 6.5";
         rto_granularity: Duration::from_millis(4),
             "CONFIG_HZ_250, as distributions built it (kernel/Kconfig.hz): one jiffy";
         rto_min_bounds_variance: true,
@@ -110,6 +112,7 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
             "net/ipv4/tcp_output.c, tcp_tso_should_defer; net/core/dev.c, register_netdevice: wherever a \
          device gathers what it sends";
         tso_autosizing: false, "came with Linux 3.12";
+        tso_fill: false, "came with Linux 6.10";
         max_burst: None, "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
         send_jitter: Duration::ZERO, "a host of no computing time";
     }

@@ -87,8 +87,11 @@ pub struct Preset {
     pub summary: &'static str,
     /// The switches.
     pub stack: fn() -> Stack,
-    /// Source of every switch's value, by the name of its field in [`Stack`].
+    /// Source of every switch's value, by the name of its field in [`Stack`]; with a `base`, of
+    /// those that differ from it.
     pub sources: &'static [(&'static str, &'static str)],
+    /// The preset that this one changes, if any.
+    pub base: Option<&'static Preset>,
 }
 
 impl Preset {
@@ -99,13 +102,15 @@ impl Preset {
 
     /// Source of a switch's value.
     pub fn source(&self, switch: &str) -> Option<&'static str> {
-        self.sources.iter().find(|(name, _)| *name == switch).map(|(_, source)| *source)
+        let own = self.sources.iter().find(|(name, _)| *name == switch).map(|(_, source)| *source);
+        own.or_else(|| self.base?.source(switch))
     }
 }
 
 /// Every preset; the first is the default.
 pub const PRESETS: &[Preset] = &[
     linux::LINUX_6_1,
+    linux::LINUX_6_12,
     linux_2_6::LINUX_2_6_27,
     ns2::NS2_TCP_LINUX,
     ns2::NS2_SACK1,
@@ -125,6 +130,18 @@ macro_rules! preset {
             summary: $summary,
             stack: || Stack { $($group: super::stack::$type { $($switch: $value),* }),* },
             sources: &[$($((stringify!($switch), $source)),*),*],
+            base: None,
+        }
+    };
+    ($name:literal, $summary:literal, like $base:ident, {
+        $($group:ident.$switch:ident: $value:expr, $source:literal;)*
+    }) => {
+        Preset {
+            name: $name,
+            summary: $summary,
+            stack: || ($base.stack)().with(|stack| { $(stack.$group.$switch = $value;)* }),
+            sources: &[$((stringify!($switch), $source)),*],
+            base: Some(&$base),
         }
     };
 }

@@ -47,6 +47,7 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         receive_buffer: 67_000_000, "Gelle 2008: window_ 67000 packets";
         receive_window_tuning: false, "ns-2 has no window field: window_ is not limited";
         window_divisor: 1, "ns-2 has no receive buffer: all of window_ is offered";
+        receive_scaling: false, "an agent has no buffer";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Off, "Agent/TCPSink/Sack1 acknowledges every packet";
@@ -73,6 +74,7 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         rto_max: Duration::from_secs(120), "tcl/lib/ns-default.tcl, Agent/TCP/Linux maxrto_ 120";
         rto_initial: Duration::from_secs(3),
             "tcl/lib/ns-default.tcl, Agent/TCP/Linux rtxcur_init_ 3";
+        syn_linear_timeouts: 0, "tcp/tcp.cc, rtt_backoff: each time";
         rto_granularity: Duration::from_millis(1),
             "tcp/tcp-linux.cc, install_congestion_control: tcp_tick_ 1 / JIFFY_RATIO";
         rto_min_bounds_variance: false, "tcp/tcp.cc, rtt_timeout: minrto_ bounds the sum";
@@ -90,6 +92,7 @@ pub(super) const NS2_TCP_LINUX: Preset = preset!(
         nagle: Nagle::Rfc, "tcp/tcp-linux.cc, send_much: whole packets, so that none is held back";
         tso: false, "ns-2 sends packets one by one";
         tso_autosizing: false, "ns-2 sends packets one by one";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: Some(2), "Gelle 2008: maxburst_ 2";
         send_jitter: Duration::from_micros(8), "Gelle 2008: overhead_ 0.000008 s";
     }
@@ -136,6 +139,7 @@ pub(super) const NS2_SACK1: Preset = preset!(
         receive_buffer: 67_000_000, "Gelle 2008: window_ 67000 packets (ns-2's default is 20)";
         receive_window_tuning: false, "ns-2 has no window field: window_ is not limited";
         window_divisor: 1, "ns-2 has no receive buffer: all of window_ is offered";
+        receive_scaling: false, "an agent has no buffer";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Off, "Agent/TCPSink/Sack1 acknowledges every packet";
@@ -163,6 +167,7 @@ pub(super) const NS2_SACK1: Preset = preset!(
         rto_min: Duration::from_millis(200), "tcl/lib/ns-default.tcl, Agent/TCP minrto_ 0.2";
         rto_max: Duration::from_secs(60), "tcl/lib/ns-default.tcl, Agent/TCP maxrto_ 60";
         rto_initial: Duration::from_secs(3), "tcl/lib/ns-default.tcl, Agent/TCP rtxcur_init_ 3.0";
+        syn_linear_timeouts: 0, "tcp/tcp.cc, rtt_backoff: each time";
         rto_granularity: Duration::from_millis(10),
             "tcl/lib/ns-default.tcl, Agent/TCP tcpTick_ 0.01";
         rto_min_bounds_variance: false,
@@ -179,6 +184,7 @@ pub(super) const NS2_SACK1: Preset = preset!(
         nagle: Nagle::Rfc, "tcp/tcp-sack1.cc, send_much: whole packets, so that none is held back";
         tso: false, "ns-2 sends packets one by one";
         tso_autosizing: false, "ns-2 sends packets one by one";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: Some(2), "Gelle 2008: maxburst_ 2 (ns-2's default is 0, none)";
         send_jitter: Duration::from_micros(8),
             "Gelle 2008: overhead_ 0.000008 s (ns-2's default is 0)";

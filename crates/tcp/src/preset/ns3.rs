@@ -49,6 +49,7 @@ pub(super) const NS3_3_29: Preset = preset!(
             "Khader 2020's script: RcvBufSize 1 << 21; tcp-socket.cc has 131072";
         receive_window_tuning: false, "tcp-socket-base.cc, AdvertisedWindowSize: the whole buffer";
         window_divisor: 1, "tcp-socket-base.cc, AdvertisedWindowSize: the whole buffer";
+        receive_scaling: false, "tcp-rx-buffer.cc: the window is what is free";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(200) },
@@ -80,6 +81,7 @@ pub(super) const NS3_3_29: Preset = preset!(
         rto_min: Duration::from_secs(1), "tcp-socket-base.cc, MinRto 1 s; Khader 2020 has the same";
         rto_max: Duration::from_secs(60), "tcp-socket-base.cc, ReTxTimeout: 60 s";
         rto_initial: Duration::from_secs(3), "tcp-socket.cc, ConnTimeout 3 s";
+        syn_linear_timeouts: 0, "tcp-socket-base.cc, SendEmptyPacket: doubled each time";
         rto_granularity: Duration::from_millis(1), "tcp-socket-base.cc, ClockGranularity 1 ms";
         rto_min_bounds_variance: false,
             "tcp-socket-base.cc, EstimateRtt: Max of the sum and m_minRto";
@@ -94,6 +96,7 @@ pub(super) const NS3_3_29: Preset = preset!(
         nagle: Nagle::Off, "tcp-socket.cc, TcpNoDelay true";
         tso: false, "tcp-socket-base.cc, SendPendingData sends segments one by one";
         tso_autosizing: false, "tcp-socket-base.cc, SendPendingData sends segments one by one";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: None, "tcp-socket-base.cc, SendPendingData has no limit";
         send_jitter: Duration::ZERO, "ns-3's hosts take no time to send";
     }

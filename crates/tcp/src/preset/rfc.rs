@@ -44,6 +44,7 @@ pub(super) const RFC_5681: Preset = preset!(
         receive_buffer: 256 << 20, "the RFCs have no limit: more than the windows of most paths";
         receive_window_tuning: false, "RFC 9293 section 3.8.6: the buffer that is free";
         window_divisor: 1, "RFC 9293 section 3.8.6: the buffer that is free";
+        receive_scaling: false, "not a mechanism of the RFCs";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(200) },
@@ -72,6 +73,7 @@ pub(super) const RFC_5681: Preset = preset!(
         rto_min: Duration::from_secs(1), "RFC 6298 rule 2.4";
         rto_max: Duration::from_secs(60), "RFC 6298 rule 2.5: at least 60 s";
         rto_initial: Duration::from_secs(1), "RFC 6298 rule 2.1";
+        syn_linear_timeouts: 0, "RFC 6298 rule 5.5: doubled each time";
         rto_granularity: Duration::from_millis(1),
             "RFC 6298 section 4: finer than 100 ms works better";
         rto_min_bounds_variance: false,
@@ -88,6 +90,7 @@ pub(super) const RFC_5681: Preset = preset!(
         nagle: Nagle::Rfc, "RFC 9293 section 3.7.4; RFC 1122 section 4.2.3.4";
         tso: false, "RFC 5681 section 3.1: segments";
         tso_autosizing: false, "RFC 5681 section 3.1: segments";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: None, "RFC 5681 has none";
         send_jitter: Duration::ZERO, "the RFCs' hosts take no time to send";
     }
@@ -132,6 +135,7 @@ pub(super) const RFC_9438: Preset = preset!(
         receive_buffer: 256 << 20, "the RFCs have no limit: more than the windows of most paths";
         receive_window_tuning: false, "RFC 9293 section 3.8.6: the buffer that is free";
         window_divisor: 1, "RFC 9293 section 3.8.6: the buffer that is free";
+        receive_scaling: false, "not a mechanism of the RFCs";
     }
     acks: Acks {
         delayed_ack: DelayedAck::Counted { timeout: Duration::from_millis(200) },
@@ -159,6 +163,7 @@ pub(super) const RFC_9438: Preset = preset!(
         rto_min: Duration::from_secs(1), "RFC 6298 rule 2.4";
         rto_max: Duration::from_secs(60), "RFC 6298 rule 2.5: at least 60 s";
         rto_initial: Duration::from_secs(1), "RFC 6298 rule 2.1";
+        syn_linear_timeouts: 0, "RFC 6298 rule 5.5: doubled each time";
         rto_granularity: Duration::from_millis(1),
             "RFC 6298 section 4: finer than 100 ms works better";
         rto_min_bounds_variance: false,
@@ -174,6 +179,7 @@ pub(super) const RFC_9438: Preset = preset!(
         nagle: Nagle::Rfc, "RFC 9293 section 3.7.4; RFC 1122 section 4.2.3.4";
         tso: false, "RFC 5681 section 3.1: segments";
         tso_autosizing: false, "RFC 5681 section 3.1: segments";
+        tso_fill: false, "of no effect without write_queue";
         max_burst: None, "RFC 5681 has none";
         send_jitter: Duration::ZERO, "the RFCs' hosts take no time to send";
     }

@@ -98,6 +98,9 @@ pub struct Buffers {
     pub receive_window_tuning: bool,
     /// Divisor of the receive buffer that gives the window (Linux `tcp_adv_win_scale` 1: half).
     pub window_divisor: u32,
+    /// With `receive_window_tuning`, whether that share is only the first, and then what full
+    /// segments have of their memory (since Linux 6.6, `scaling_ratio`).
+    pub receive_scaling: bool,
 }
 
 /// Switches of acknowledgements.
@@ -153,6 +156,9 @@ pub struct Losses {
 pub struct Rto {
     /// Lower bound.
     pub rto_min: Duration,
+    /// How many timeouts of a SYN do not double the next (since Linux 6.5,
+    /// net.ipv4.tcp_syn_linear_timeouts).
+    pub syn_linear_timeouts: u32,
     /// Upper bound, backed off or not.
     pub rto_max: Duration,
     /// Timeout before the first RTT sample.
@@ -192,6 +198,9 @@ pub struct Sending {
     /// Whether bursts are about a millisecond of the pacing rate (since Linux 3.12,
     /// `tcp_tso_autosize`), instead of a device's largest burst or a third of the window.
     pub tso_autosizing: bool,
+    /// With `write_queue`, whether a burst may take the data of the next buffer too (since Linux
+    /// 6.10, `tcp_grow_skb`).
+    pub tso_fill: bool,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,
     /// Greatest random delay of each departure, uniform and order-preserving (ns-2 `overhead_`);

@@ -4,6 +4,17 @@
 use super::{PRESETS, Preset};
 
 #[test]
+fn a_derived_preset_has_the_sources_of_its_base() {
+    let (base, derived) =
+        ["linux-6.1", "linux-6.12"].map(|name| Preset::named(name).unwrap()).into();
+    assert_eq!(derived.source("undo"), base.source("undo"));
+    assert_ne!(derived.source("tso_fill"), base.source("tso_fill"));
+    // What it does not name is equal.
+    let (base, derived) = ((base.stack)(), (derived.stack)());
+    assert_eq!((derived.window, derived.losses), (base.window, base.losses));
+}
+
+#[test]
 fn every_switch_of_every_preset_has_a_source() {
     for preset in PRESETS {
         for (switch, source) in preset.sources {

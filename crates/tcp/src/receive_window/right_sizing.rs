@@ -35,13 +35,25 @@ pub(crate) struct RightSizing {
     /// End offset and start time of the window being timed.
     window_end: u64,
     window_since: Option<u64>,
+    /// Whether an echo that is younger than a millisecond counts as one of a millisecond (before
+    /// Linux 6.7, `tcp_rcv_rtt_measure_ts`).
+    takes_young_echoes: bool,
 }
 
 impl RightSizing {
+    pub(crate) fn new(takes_young_echoes: bool) -> Self {
+        RightSizing { takes_young_echoes, ..RightSizing::default() }
+    }
+
     /// Begin with `most_read` bytes per round trip.
     pub(crate) fn begin(&mut self, most_read: u64, now: Time) {
         self.most_read = most_read;
         self.since = micros(now);
+    }
+
+    /// The window cannot be larger than `clamp`.
+    pub(crate) fn bound(&mut self, clamp: u64) {
+        self.most_read = self.most_read.min(clamp);
     }
 
     #[cfg(test)]
@@ -57,7 +69,8 @@ impl RightSizing {
     /// A segment carried an echoed timestamp that is `age_ms` old. Only the first segment with each
     /// echo gives a sample, and only if it is full.
     pub(crate) fn measure_echo(&mut self, echo: u32, age_ms: u32, full: bool) {
-        if self.last_echo.replace(echo) != Some(echo) && full {
+        let counts = age_ms > 0 || self.takes_young_echoes;
+        if self.last_echo.replace(echo) != Some(echo) && full && counts {
             let sample = u64::from(age_ms.max(1)) * 1000;
             if self.is_lowest(sample) {
                 self.rtt_x8 = sample << RTT_SHIFT;
@@ -88,14 +101,20 @@ impl RightSizing {
         self.rtt_x8 == 0 || sample << RTT_SHIFT < self.rtt_x8
     }
 
-    /// The application has read up to `offset`. Returns the window that the sender needs, if a
-    /// round trip has ended in which more was read than in any before.
-    pub(crate) fn window_wanted(&mut self, offset: u64, mss: u64, now: Time) -> Option<u64> {
+    /// The application has read up to `offset`, which counts up to `counted`. Returns the window
+    /// that the sender needs, if a round trip has ended in which more was read than in any before.
+    pub(crate) fn window_wanted(
+        &mut self,
+        offset: u64,
+        counted: u64,
+        mss: u64,
+        now: Time,
+    ) -> Option<u64> {
         let now = micros(now);
         if self.rtt_x8 == 0 || now - self.since < self.rtt_x8 >> RTT_SHIFT {
             return None;
         }
-        let read = offset - self.from;
+        let read = counted.saturating_sub(self.from);
         let before = self.most_read;
         self.from = offset;
         self.since = now;

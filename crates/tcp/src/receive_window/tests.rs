@@ -77,7 +77,7 @@ fn the_buffer_grows_ahead_of_slow_start() {
             let progress = Progress { rcv_nxt: next, rcv_mss: MSS };
             window.take_in_order(progress, MSS, now);
             window.offer(next);
-            window.read(next, now);
+            window.read(next, 0, now);
             if n == 0 {
                 grown.push((tuning(&window).right_sizing.most_read(), tuning(&window).clamp));
             }
@@ -188,4 +188,47 @@ fn buffers_grow_by_the_memory_of_a_small_segment() {
     tuning.mss = 536;
     tuning.enlarge(200 * 536);
     assert_eq!((tuning.buffer, tuning.clamp), (286_400, 143_200));
+}
+
+#[test]
+fn a_measured_share_follows_the_first_full_segment() {
+    let measured = stack(6 << 20).with(|s| s.buffers.receive_scaling = true);
+    let mut window = ReceiveWindow::new(&measured);
+    window.offer_in_syn(1448);
+    window.begin(true, 1448, Time::ZERO);
+    // A half of 131 072 at first, less a segment in reserve.
+    assert_eq!((tuning(&window).full_space, tuning(&window).clamp), (65_536, 64_088));
+    // A segment of 1448 bytes takes 256 + 2048: 1448 · 256 / 2304 = 160 256ths, and 81 920 of the
+    // buffer.
+    let progress = Progress { rcv_nxt: MSS, rcv_mss: MSS };
+    window.take_in_order(progress, MSS, at_micros(1));
+    assert_eq!((tuning(&window).full_space, tuning(&window).clamp), (81_920, 81_920));
+    // Shorter ones change nothing.
+    window.take_in_order(Progress { rcv_nxt: MSS + 100, rcv_mss: MSS }, 100, at_micros(2));
+    assert_eq!(tuning(&window).full_space, 81_920);
+}
+
+#[test]
+fn bytes_that_wait_do_not_count_as_read_with_a_measured_share() {
+    // Fifteen segments are read in a round, the last of which filled a gap before ten others. Linux
+    // 6.1 counts 15 for the round, more than the ten assumed; Linux 6.12 counts 15 - 10.
+    for (scaling, most_read) in [(false, 15 * MSS), (true, 10 * MSS)] {
+        let stack = stack(6 << 20).with(|s| s.buffers.receive_scaling = scaling);
+        let mut window = ReceiveWindow::new(&stack);
+        window.offer_in_syn(1448);
+        window.begin(true, 1448, Time::ZERO);
+        window.measure_echo(0, 50, true);
+        window.read(15 * MSS, 10 * MSS, at_micros(60_000));
+        assert_eq!(tuning(&window).right_sizing.most_read(), most_read);
+    }
+}
+
+#[test]
+fn an_echo_younger_than_a_millisecond_is_no_sample_with_a_measured_share() {
+    for (scaling, rtt) in [(false, Duration::from_millis(1)), (true, Duration::ZERO)] {
+        let stack = stack(6 << 20).with(|s| s.buffers.receive_scaling = scaling);
+        let mut window = ReceiveWindow::new(&stack);
+        window.measure_echo(7, 0, true);
+        assert_eq!(window.rtt(), rtt);
+    }
 }

@@ -4,7 +4,7 @@
 use fairway_units::Time;
 
 use super::{Sender, Transmission};
-use crate::burst::{self, Burst};
+use crate::burst::{self, Allowance, Burst};
 use crate::write_queue::{Sizes, Written};
 
 /// Default MSS of a peer (RFC 9293; Linux `TCP_MSS_DEFAULT`).
@@ -136,8 +136,11 @@ impl Sender {
         }
         let mut allowance = self.allowance(unsent, self.right_edge);
         allowance.waits_for_nothing |= at_once;
+        let end_of_first = self.filled(end_of_first, &allowance);
         match burst::next(&allowance, (end_of_first - self.snd_nxt).div_ceil(mss), now) {
             Burst::Send(segments) => {
+                let needed = end_of_first.min(self.right_edge) - self.snd_nxt;
+                let is_whole = end_of_first <= self.right_edge && end_of_first < written;
                 self.deferred_at = None;
                 self.begin_sized(segments, needed, is_whole);
                 true
@@ -148,6 +151,21 @@ impl Sender {
                 false
             }
             Burst::Full => false,
+        }
+    }
+
+    /// End of the first buffer, filled up to a whole burst where the stack does so.
+    fn filled(&mut self, end_of_first: u64, allowance: &Allowance) -> u64 {
+        match &mut self.queue {
+            Some(queue) if self.stack.sending.tso_fill => {
+                let ideal = burst::ideal(allowance) * self.segment_bytes;
+                let missing = ideal.saturating_sub(end_of_first - self.snd_nxt);
+                if missing > 0 {
+                    queue.fill_first(missing);
+                }
+                queue.end_of_first()
+            }
+            _ => end_of_first,
         }
     }
 
