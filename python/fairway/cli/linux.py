@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, Quiet, Threads, commands, note, print_json
+from fairway.cli.terminal import Json, KernelChoice, Quiet, Threads, commands, note, print_json
 
 app = commands()
 
@@ -30,6 +30,13 @@ def build(
         help="A Linux source tree, or a tarball of one.  [default: Debian's linux-source-…]",
         show_default=False,
     ),
+    release: str | None = Option(
+        None,
+        "--kernel",
+        metavar="RELEASE",
+        help="Debian's linux-source-RELEASE.  [default: 6.1, else the newest]",
+        show_default=False,
+    ),
     force: bool = Option(False, "--force", help="Build it again if it is there."),
     keep: bool = Option(False, "--keep", help="Keep the directory it was built in (1.5 GB)."),
     jobs: int | None = Option(
@@ -43,6 +50,7 @@ def build(
     \b
     Examples:
       fairway linux build
+      fairway linux build --kernel 6.12
       fairway linux build --source ~/src/linux
       fairway linux build --source linux-6.12.tar.xz
 
@@ -51,7 +59,7 @@ def build(
     """
     from fairway.backends.linux.build import build as build_kernel
 
-    kernel = build_kernel(source, force=force, keep=keep, jobs=jobs, quiet=quiet)
+    kernel = build_kernel(source, release=release, force=force, keep=keep, jobs=jobs, quiet=quiet)
     if as_json:
         print_json(kernel.to_json())
     else:
@@ -62,7 +70,7 @@ def build(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Show which kernel answers, and what is missing for a better one.
+    """Show the kernels that were built, which of them answers, and what is missing for a better one.
 
     \b
     Examples:
@@ -84,6 +92,7 @@ def record_golden(
     names: list[str] | None = Option(
         None, "--algorithm", metavar="NAME", help="The kernel's name of one; may be repeated."
     ),
+    kernel: KernelChoice = None,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -94,14 +103,15 @@ def record_golden(
     Examples:
       fairway linux record-golden traces
       fairway linux record-golden traces --algorithm cubic --algorithm bbr
+      fairway linux record-golden traces --kernel 6.12
 
     Writes traces.csv.gz with all samples, summary.csv, and recorded.json. An older recording there
     is replaced whole.
     """
-    from fairway.backends import backend
+    from fairway.backends.linux.backend import Linux
     from fairway.compare.fidelity.kernel_traces import record
 
-    recorded = record(directory, backend("linux"), names=names, threads=threads, quiet=quiet)
+    recorded = record(directory, Linux(kernel), names=names, threads=threads, quiet=quiet)
     if as_json:
         print_json(recorded)
     else:

@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 Backend = Literal["sim", "linux", "model", "xfer"]
 
 
-def _answers(backend: Backend, peer: str | None, token: str | None, *, plain: bool) -> Any:
+def _answers(
+    backend: Backend, kernel: str | None, peer: str | None, token: str | None, *, plain: bool
+) -> Any:
     """The backend as `fairway.run` has it."""
+    if kernel is not None and backend != "linux":
+        raise InputError("--kernel: only with --backend linux")
     if backend == "xfer":
         from fairway.backends.xfer import Xfer
 
         return Xfer(peer, token, plain=plain)
     if peer is not None or token is not None or plain:
         raise InputError("--peer, --token and --plain: only with --backend xfer")
+    if kernel is not None:
+        from fairway.backends.linux.backend import Linux
+
+        return Linux(kernel)
     return backend
 
 
@@ -35,6 +43,7 @@ def run(
     seed: terminal.Seed = None,
     assignments: terminal.Assignments = None,
     backend: Backend = Option("sim", help="What answers."),
+    kernel: terminal.KernelChoice = None,
     peer: str | None = Option(
         None, metavar="HOST[:PORT]", help="Of --backend xfer: where `collect` waits."
     ),
@@ -71,6 +80,7 @@ def run(
       fairway run pair.toml --set "duration=100 s" --set 'flow.1.cc="htcp"'
       fairway run pair.toml --out runs/pair --capture hosts
       fairway run pair.toml --backend linux --repeat 1
+      fairway run pair.toml --backend linux --kernel 6.12
       fairway run pair.toml --backend model
       fairway run pair.toml --backend xfer --peer server --token ABCD…
       fairway run sweep.toml --out runs/sweep   (again: goes on where it stopped)
@@ -100,7 +110,7 @@ def run(
     from fairway.results.run import Run
     from fairway.sweep import start
 
-    answers = _answers(backend, peer, token, plain=plain)
+    answers = _answers(backend, kernel, peer, token, plain=plain)
     formats = terminal.listed(figures)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")

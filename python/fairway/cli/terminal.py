@@ -42,6 +42,14 @@ Threads = Annotated[
     int | None, Option("--threads", "-j", min=1, max=1024, help="Threads.  [default: cores]")
 ]
 
+KernelChoice = Annotated[
+    str | None,
+    Option(
+        "--kernel",
+        metavar="RELEASE",
+        help="Of --backend linux: another kernel that was built, such as 6.12.",
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
     Option("--metric", metavar="NAME", help="Show this metric instead; may be repeated."),

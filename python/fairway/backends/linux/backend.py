@@ -35,6 +35,10 @@ class Linux:
 
     name = "linux"
 
+    def __init__(self, kernel: str | None = None) -> None:
+        """Run on the kernel that `fairway linux status` shows, or on another of those built."""
+        self._choice = kernel
+
     def control(self, cores: int = 1) -> Control:  # noqa: ARG002
         """A fresh handle to follow or stop one run."""
         return Control()
@@ -87,7 +91,7 @@ class Linux:
 
     @functools.cached_property
     def _kernel(self) -> Kernel:
-        kernel = cache.find()
+        kernel = cache.find(self._choice)
         if kernel is None:
             raise InputError(
                 "--backend linux: no kernel has been built yet; `fairway linux build` makes one "

@@ -34,13 +34,14 @@ _CONFIGURED = 0.13
 def build(
     path: Path | None = None,
     *,
+    release: str | None = None,
     force: bool = False,
     keep: bool = False,
     jobs: int | None = None,
     quiet: bool = False,
 ) -> Kernel:
-    """The kernel of a source; built if that has not been done yet."""
-    origin = _source(path)
+    """The kernel of a source, or of Debian's package of a release; built if it is not there."""
+    origin = _source(path, release)
     digest = cache.digest_of(origin)
     if not force and (known := cache.built_from(digest)):
         return known
@@ -56,9 +57,13 @@ def build(
         raise Interrupted("stopped; nothing was kept of this build") from None
 
 
-def _source(path: Path | None) -> Source:
+def _source(path: Path | None, release: str | None) -> Source:
     if path is not None:
+        if release is not None:
+            raise InputError("--kernel and --source both name what is built; give one of them")
         return source.named(path)
+    if release is not None:
+        return source.of_release(release)
     if found := source.packaged():
         return found[0]
     tools.require((*tools.BUILD, tools.UNPACK["xz"]), "To build a kernel", also=(source.PACKAGE,))

@@ -17,6 +17,8 @@ from fairway.ground.cache import cache_directory
 
 #: Names another kernel than the default: an executable, or the release of one that was built.
 CHOICE = "FAIRWAY_KERNEL"
+#: The option that does so.
+OPTION = "--kernel"
 #: Hexadecimal digits of the digest in the name of a kernel's directory.
 _DIGITS = 16
 _IDENTITIES = "identities.json"
@@ -27,25 +29,27 @@ def root() -> Path:
     return cache_directory("linux")
 
 
-def find(version: str | None = None) -> Kernel | None:
-    """The kernel that experiments run on, of a release such as "6.1" if `version` says so.
+def find(choice: str | None = None) -> Kernel | None:
+    """The kernel that experiments run on.
 
-    That is the one which FAIRWAY_KERNEL names; else the one built from the default source with
-    this version's configuration; else the one built last; else Debian's packaged one, which has
-    no virtual time.
+    That is the one which `choice`, else FAIRWAY_KERNEL, names: an executable, or the release of a
+    kernel that was built, or the beginning of one, as "6.12". Else it is the one built from the
+    default source with this version's configuration; else the one built last; else Debian's
+    packaged one, which has no virtual time.
+
+    Raises:
+        fairway.InputError: If no kernel of that name is there.
     """
-    choice = os.environ.get(CHOICE, "")
-    if version is None and choice:
-        return _chosen(choice)
-    built = [kernel for kernel in kernels() if _is_release(kernel, version)]
+    if choice is not None:
+        return _chosen(choice, f"{OPTION} {choice}")
+    if named := os.environ.get(CHOICE, ""):
+        return _chosen(named, f"{CHOICE}={named}")
+    built = kernels()
     wanted = default_digest()
-    for kernel in built:
-        if kernel.digest == wanted:
-            return kernel
-    if built:
-        return built[0]
-    fallback = packaged.kernel()
-    return fallback if fallback is not None and _is_release(fallback, version) else None
+    return next(
+        (kernel for kernel in built if kernel.digest == wanted),
+        built[0] if built else packaged.kernel(),
+    )
 
 
 def kernels() -> list[Kernel]:
@@ -86,26 +90,30 @@ def digest_of(origin: Source) -> str:
     return recipe().digest(identity)
 
 
-def _chosen(choice: str) -> Kernel:
+def _chosen(choice: str, said: str) -> Kernel:
+    """The kernel of a name; `said` is where the name comes from."""
     if os.sep in choice or Path(choice).exists():
         path = Path(choice).expanduser().absolute()
         if path == packaged.EXECUTABLE and (obstacle := packaged.obstacle()):
             raise InputError(
-                f"{CHOICE}={choice}: the packaged kernel {obstacle}; `fairway linux build` makes "
-                "one that can"
+                f"{said}: the packaged kernel {obstacle}; `fairway linux build` makes one that can"
             )
         return examined(path)
-    for kernel in kernels():
+    built = kernels()
+    for kernel in built:
         if _is_release(kernel, choice) or kernel.digest.startswith(choice):
             return kernel
+    releases = ", ".join(sorted({kernel.release for kernel in built})) or "none"
     raise InputError(
-        f"{CHOICE}={choice}: no kernel of that release was built; `fairway linux status` lists "
-        "those that were. To name an executable, write its path with a slash"
+        f"{said}: no kernel of that release was built (built: {releases}); `fairway linux build "
+        f"{OPTION} {choice}` builds Debian's linux-source-{choice}, `fairway linux build --source "
+        "PATH` any other. To name an executable, write its path with a slash"
     )
 
 
-def _is_release(kernel: Kernel, version: str | None) -> bool:
-    return version is None or f"{kernel.release}.".startswith(f"{version}.")
+def _is_release(kernel: Kernel, version: str) -> bool:
+    """Whether a release is a version or one of its updates: 6.12.117 is of 6.12, and not of 6.1."""
+    return f"{kernel.release}.".startswith(f"{version}.")
 
 
 def _remembered_identity(tarball: Source) -> str:

@@ -126,6 +126,8 @@ class Machine:
             # The command line is part of the kernel's randomness: it does not name the directory.
             f"init={_HERE}/agent",
             *("con0=null,fd:1", "con=null", "quiet", "loglevel=4", "panic=-1"),
+            # No addresses of IPv6 until a sysctl asks for them: nothing is sent but by flows.
+            "ipv6.disable_ipv6=1",
             f"uml_dir={_HERE}/uml",
             f"fairway.dir={_HERE}",
             *([f"fairway.network={_HERE}"] if self._is_emulated else []),

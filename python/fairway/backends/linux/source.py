@@ -21,7 +21,7 @@ from fairway.ground import digest
 
 #: Where Debian's packages `linux-source-…` put their tarballs.
 DEBIAN = Path("/usr/src")
-#: The package that is meant where there is none: the kernel of the golden traces.
+#: The package that is meant where none is named: the kernel of the preset `linux-6.1`.
 PACKAGE = "linux-source-6.1"
 #: Endings of tarballs that can be read, and the program that unpacks each.
 DECOMPRESSORS = {".tar": "", ".xz": "xz", ".gz": "gzip", ".tgz": "gzip", ".bz2": "bzip2",
@@ -45,13 +45,31 @@ class Source:
 
 
 def packaged(directory: Path = DEBIAN) -> list[Source]:
-    """The tarballs of Debian's packages, newest version first."""
+    """The tarballs of Debian's packages: the default's first, then the newest version."""
     found = [
-        (version, path)
+        (_package(path.name) == PACKAGE, version, path)
         for path in directory.glob("linux-source-*.tar.*")
         if path.suffix in DECOMPRESSORS and (version := _version(path.name))
     ]
-    return [Source(path, is_tree=False) for _, path in sorted(found, reverse=True)]
+    return [Source(path, is_tree=False) for *_, path in sorted(found, reverse=True)]
+
+
+def of_release(release: str) -> Source:
+    """The tarball of Debian's package for a release such as "6.12"."""
+    wanted = f"linux-source-{release}"
+    sources = packaged()
+    for found in sources:
+        if _package(found.path.name) == wanted:
+            return found
+    names = ", ".join(_package(found.path.name) for found in sources) or "none"
+    raise InputError(
+        f"--kernel {release}: package {wanted} is not installed (installed: {names}); as root: "
+        f"apt-get install {wanted}, or name a source with --source"
+    )
+
+
+def _package(name: str) -> str:
+    return name.partition(".tar.")[0]
 
 
 def named(path: Path) -> Source:
