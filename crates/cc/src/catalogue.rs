@@ -21,6 +21,9 @@ pub trait Foreign: Send + Sync {
     ) -> Result<Box<dyn CongestionControl>, CcError>;
 }
 
+/// What names of congestion controls begin with that a kernel alone has: "linux:NAME".
+pub const OF_KERNEL: &str = "linux:";
+
 /// All algorithms. Fairway's own cannot be replaced.
 #[derive(Clone, Default)]
 pub struct Catalogue {
@@ -33,9 +36,9 @@ impl Catalogue {
         Catalogue { foreign: Some(foreign) }
     }
 
-    /// Whether `name` is a foreign algorithm.
+    /// Whether `name` is a foreign algorithm, or one of a kernel.
     pub fn is_foreign(&self, name: &str) -> bool {
-        self.foreign(name).is_some()
+        name.starts_with(OF_KERNEL) || self.foreign(name).is_some()
     }
 
     /// Create the algorithm of `selection`, as [`create`] does.
@@ -48,6 +51,13 @@ impl Catalogue {
         preferred: Variant,
         init: &Init,
     ) -> Result<Box<dyn CongestionControl>, CcError> {
+        if selection.name.starts_with(OF_KERNEL) {
+            return Err(CcError::Foreign {
+                name: selection.name.clone(),
+                message: "a kernel's own congestion control is not simulated; use --backend linux"
+                    .to_owned(),
+            });
+        }
         match self.foreign(&selection.name) {
             Some(foreign) => foreign.create(selection, init),
             None => create(selection, preferred, init),

@@ -42,7 +42,7 @@ mod test_path;
 mod testing;
 mod window;
 
-pub use catalogue::{Catalogue, Foreign};
+pub use catalogue::{Catalogue, Foreign, OF_KERNEL};
 pub use coupling::{Coupling, Member, Subflow};
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;

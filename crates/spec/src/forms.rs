@@ -37,7 +37,9 @@ impl Kind {
             }
             Kind::Text => format!("text of 1 to {MAX_TEXT} characters"),
             Kind::Choice { names, .. } => format!("one of {}", listed(names())),
-            Kind::Algorithm => "the name of an algorithm, or \"python:module.Class\"".to_owned(),
+            Kind::Algorithm => {
+                "the name of an algorithm, \"python:module.Class\" or \"linux:NAME\"".to_owned()
+            },
             Kind::Counts => format!("1 to {MAX_LIST} whole numbers, 1 or more"),
             Kind::Times => format!("1 to {MAX_LIST} durations"),
             Kind::Window => format!("two durations, start and end, or \"{AUTO}\""),

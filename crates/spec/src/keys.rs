@@ -334,7 +334,7 @@ pub(super) static FLOW: Section = Section {
                 Default(r#""bulk""#), r#""bulk""# =>
                 "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: at a constant rate, at a varying rate, with exponential gaps, and at a constant rate in periods with pauses between them.";
             "cc": Kind::Algorithm, Explained, r#""reno""# =>
-                "Congestion-control algorithm, required for TCP: one of Fairway's, or \"python:module.Class\" for a class of your own.";
+                "Congestion-control algorithm, required for TCP: one of Fairway's, \"python:module.Class\" for a class of your own, or \"linux:NAME\" for one that a kernel alone has, with --backend linux.";
             "cc_variant": Kind::Choice { thing: "variant", names: variant_names },
                 Explained, r#""paper""# =>
                 "Version of the algorithm; by default the stack's choice.";

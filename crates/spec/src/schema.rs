@@ -104,7 +104,8 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Algorithm => {
             let own = json!({ "enum": algorithm_names() });
-            json!({ "anyOf": [own, text(r"^python:.+\.[^.]+$".to_owned())] })
+            let others = r"^(python:.+\.[^.]+|linux:[!-9;-~]{1,15})$";
+            json!({ "anyOf": [own, text(others.to_owned())] })
         }
         Kind::Choice { names, .. } => json!({ "enum": names() }),
         Kind::Counts => {

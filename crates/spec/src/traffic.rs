@@ -1,6 +1,6 @@
 //! The traffic of an experiment: `[[flow]]` tables, their copies and their hosts.
 
-use fairway_cc::{Catalogue, CcError, Selection, Variant};
+use fairway_cc::{Catalogue, CcError, OF_KERNEL, Selection, Variant};
 use fairway_tcp::Stack;
 use fairway_units::random::Stream;
 use fairway_units::{Bytes, Duration, Rate, Time};
@@ -463,6 +463,9 @@ fn read_cc(table: &Table, stack: &Stack, catalogue: &Catalogue) -> Option<Select
         variant: variant.and_then(Variant::from_name),
         params: params.map_or_else(Vec::new, |Numbers(params)| params),
     };
+    if let Some(kernel) = selection.name.strip_prefix(OF_KERNEL) {
+        return is_kernel_name(kernel, table).then_some(selection);
+    }
     match catalogue.create(&selection, stack.window.cc_variant, &stack.init(&selection.name)) {
         Ok(_) => Some(selection),
         Err(error) => {
@@ -470,6 +473,18 @@ fn read_cc(table: &Table, stack: &Stack, catalogue: &Catalogue) -> Option<Select
             None
         }
     }
+}
+
+/// Whether a kernel's congestion control can have such a name (include/net/tcp.h, `TCP_CA_NAME_MAX`).
+fn is_kernel_name(name: &str, table: &Table) -> bool {
+    let is_name = (1..=15).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+    if !is_name {
+        let message = "expected \"linux:\" and the kernel's name of a congestion control, 1 to 15 \
+                       letters, digits and signs";
+        table.refuse("cc", message.to_owned());
+    }
+    is_name
 }
 
 fn refuse_cc(table: &Table, error: &CcError) {

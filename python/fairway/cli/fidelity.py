@@ -12,6 +12,9 @@ def fidelity(
     golden: Path | None = Option(
         None, metavar="DIR", help="Golden traces.  [default: Fairway's own, of Linux 6.1]"
     ),
+    kernel: str | None = Option(
+        None, metavar="RELEASE", help="Fairway's own of another kernel: 6.1 or 6.12."
+    ),
     out: terminal.Out = None,
     threads: terminal.Threads = None,
     figures: str = Option("", metavar="FORMATS", help="Also write both windows: pdf,png,svg."),
@@ -24,6 +27,7 @@ def fidelity(
     \b
     Examples:
       fairway fidelity
+      fairway fidelity --kernel 6.12
       fairway fidelity --figures pdf,png --check
       fairway linux record-golden traces && fairway fidelity --golden traces
 
@@ -35,12 +39,13 @@ def fidelity(
     it was stopped.
     """
     from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, what_is_taken
-    from fairway.compare.fidelity.recording import packed
+    from fairway.compare.fidelity.recording import DEFAULT, packed
     from fairway.compare.fidelity.run import fidelity as compare_with_golden
 
-    place = out or Path("runs") / "fidelity" / (golden or packed()).resolve().name
+    name = (golden or packed(kernel or DEFAULT)).resolve().name
+    place = out or Path("runs") / "fidelity" / name
     result = compare_with_golden(
-        golden, place, threads=threads, figures=terminal.listed(figures), quiet=quiet
+        golden, place, kernel=kernel, threads=threads, figures=terminal.listed(figures), quiet=quiet
     )
     if as_json:
         terminal.print_json(result.to_json())

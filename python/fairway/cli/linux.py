@@ -37,6 +37,13 @@ def build(
         help="Debian's linux-source-RELEASE.  [default: 6.1, else the newest]",
         show_default=False,
     ),
+    modules: list[Path] | None = Option(
+        None,
+        "--module",
+        metavar="DIR",
+        help="Build the congestion control in DIR in, tcp_NAME.c; may be repeated.",
+        show_default=False,
+    ),
     force: bool = Option(False, "--force", help="Build it again if it is there."),
     keep: bool = Option(False, "--keep", help="Keep the directory it was built in (1.5 GB)."),
     jobs: int | None = Option(
@@ -53,13 +60,17 @@ def build(
       fairway linux build --kernel 6.12
       fairway linux build --source ~/src/linux
       fairway linux build --source linux-6.12.tar.xz
+      fairway linux build --module ~/src/tcp_mine   (flows have it as cc = "linux:mine")
 
     It is built from a copy, and kept in ~/.cache/fairway (FAIRWAY_CACHE names another place).
     A build runs the source's own makefiles: name only sources that you trust.
     """
     from fairway.backends.linux.build import build as build_kernel
 
-    kernel = build_kernel(source, release=release, force=force, keep=keep, jobs=jobs, quiet=quiet)
+    kernel = build_kernel(
+        source, release=release, modules=modules or (), force=force, keep=keep, jobs=jobs,
+        quiet=quiet,
+    )  # fmt: skip
     if as_json:
         print_json(kernel.to_json())
     else:

@@ -1,6 +1,6 @@
 //! Congestion controls: what the kernel calls them, and what it can be told about them.
 
-use fairway_cc::{SlowStart, Variant, algorithms};
+use fairway_cc::{OF_KERNEL, SlowStart, Variant, algorithms};
 use fairway_spec::{Experiment, Flow};
 
 use super::refusal::Refusals;
@@ -50,8 +50,12 @@ const SLOW_START_STANDARD: &[&str] = &[
 ];
 
 /// `TCP_CONGESTION` of a flow.
-pub(super) fn name(index: usize, flow: &Flow, refusals: &mut Refusals) -> &'static str {
+pub(super) fn name<'a>(index: usize, flow: &'a Flow, refusals: &mut Refusals) -> &'a str {
     let cc = &flow.cc;
+    // The kernel says if it has none of that name.
+    if let Some(own) = cc.name.strip_prefix(OF_KERNEL) {
+        return own;
+    }
     if !cc.params.is_empty() {
         let names: Vec<_> = cc.params.iter().map(|(name, _)| name.as_str()).collect();
         let message = format!(

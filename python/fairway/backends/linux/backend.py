@@ -38,6 +38,8 @@ class Linux:
     def __init__(self, kernel: str | None = None) -> None:
         """Run on the kernel that `fairway linux status` shows, or on another of those built."""
         self._choice = kernel
+        #: Congestion controls of the flows so far: a kernel that has them is looked for.
+        self._needed: set[str] = set()
 
     def control(self, cores: int = 1) -> Control:  # noqa: ARG002
         """A fresh handle to follow or stop one run."""
@@ -91,7 +93,7 @@ class Linux:
 
     @functools.cached_property
     def _kernel(self) -> Kernel:
-        kernel = cache.find(self._choice)
+        kernel = cache.find(self._choice, self._needed)
         if kernel is None:
             raise InputError(
                 "--backend linux: no kernel has been built yet; `fairway linux build` makes one "
@@ -105,6 +107,10 @@ class Linux:
         self, experiment: _core.Planned | dict[str, Any], algorithms: Algorithms | None
     ) -> dict[str, Any]:
         layout: dict[str, Any] = json.loads(_core.linux_layout(experiment, algorithms))
+        names = {flow["cc"] for flow in layout["plan"]["flows"]}
+        if not names <= self._needed:
+            self._needed |= names
+            self.__dict__.pop("_kernel", None)
         return layout
 
     def _carry_out(

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from fairway.backends.linux import cache, source, tools
+from fairway.backends.linux import cache, extra, source, tools
 from fairway.backends.linux.compile import Compilation
 from fairway.backends.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, described
 from fairway.backends.linux.recipe import DEVICES, RANDOMNESS, Edit, Recipe, apply, recipe
@@ -35,14 +35,19 @@ def build(
     path: Path | None = None,
     *,
     release: str | None = None,
+    modules: Sequence[Path] = (),
     force: bool = False,
     keep: bool = False,
     jobs: int | None = None,
     quiet: bool = False,
 ) -> Kernel:
-    """The kernel of a source, or of Debian's package of a release; built if it is not there."""
+    """The kernel of a source, or of Debian's package of a release; built if it is not there.
+
+    `modules` are directories of congestion controls to build into it.
+    """
+    ours = recipe(extras=tuple(map(extra.read, modules)))
     origin = _source(path, release)
-    digest = cache.digest_of(origin)
+    digest = cache.digest_of(origin, ours)
     if not force and (known := cache.built_from(digest)):
         return known
     tools.require(_needed(origin), "To build a kernel")
@@ -52,7 +57,7 @@ def build(
             if not force and (known := cache.built_from(digest)):
                 return known
             cores = len(os.sched_getaffinity(0))
-            return _build(origin, digest, jobs or cores, keep=keep, quiet=quiet)
+            return _build(origin, ours, digest, jobs or cores, keep=keep, quiet=quiet)
     except KeyboardInterrupt:
         raise Interrupted("stopped; nothing was kept of this build") from None
 
@@ -75,9 +80,10 @@ def _needed(origin: Source) -> tuple[tools.Tool, ...]:
     return (*tools.BUILD, tools.UNPACK[unpacker]) if unpacker else tools.BUILD
 
 
-def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -> Kernel:
+def _build(
+    origin: Source, ours: Recipe, digest: str, jobs: int, *, keep: bool, quiet: bool
+) -> Kernel:
     started = time.monotonic()
-    ours = recipe()
     with _workplace(cache.root()) as place, reporter("kernel", quiet=quiet, single=True) as bar:
 
         def progress(begin: float, end: float) -> Callable[[float], None]:
@@ -98,6 +104,7 @@ def _build(origin: Source, digest: str, jobs: int, *, keep: bool, quiet: bool) -
             repeatable=RANDOMNESS in applied,
             has_network=DEVICES in applied,
             modules=tuple(Path(name).stem for name, _ in ours.modules),
+            extras=tuple(name for one in ours.extras for name in one.names),
             digest=digest,
             source=str(origin.path),
             built=time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
@@ -139,10 +146,14 @@ def prepare(tree: Path, ours: Recipe) -> tuple[list[str], list[Edit]]:
                     "Fairway's own would go"
                 )
             (makefile.parent / name).write_text(text, "utf-8")
+        for number, one in enumerate(ours.extras):
+            one.write(tree / extra.FOLDER / str(number))
         if ours.modules:
             with makefile.open("a", encoding="utf-8") as file:
                 objects = (f"obj-y += {Path(name).stem}.o\n" for name, _ in ours.modules)
                 file.writelines(("\n", *objects))
+                inside = Path(extra.FOLDER).name
+                file.writelines(f"obj-y += {inside}/{i}/\n" for i, _ in enumerate(ours.extras))
     return warnings, applied
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from fairway.backends.linux import packaged, source
 from fairway.backends.linux.kernel import Kernel, described, examined
-from fairway.backends.linux.recipe import recipe
+from fairway.backends.linux.recipe import Recipe, recipe
 from fairway.backends.linux.source import Source
 from fairway.errors import InputError
 from fairway.ground import store
@@ -29,27 +30,42 @@ def root() -> Path:
     return cache_directory("linux")
 
 
-def find(choice: str | None = None) -> Kernel | None:
-    """The kernel that experiments run on.
+def find(choice: str | None = None, needed: Collection[str] = ()) -> Kernel | None:
+    """The kernel that experiments run on, if possible with the `needed` congestion controls.
 
     That is the one which `choice`, else FAIRWAY_KERNEL, names: an executable, or the release of a
     kernel that was built, or the beginning of one, as "6.12". Else it is the one built from the
     default source with this version's configuration; else the one built last; else Debian's
-    packaged one, which has no virtual time.
+    packaged one, which has no virtual time. Of several, one with nothing of others is taken, unless
+    it is needed.
 
     Raises:
         fairway.InputError: If no kernel of that name is there.
     """
     if choice is not None:
-        return _chosen(choice, f"{OPTION} {choice}")
+        return _chosen(choice, f"{OPTION} {choice}", needed)
     if named := os.environ.get(CHOICE, ""):
-        return _chosen(named, f"{CHOICE}={named}")
-    built = kernels()
+        return _chosen(named, f"{CHOICE}={named}", needed)
+    built = _fitting(kernels(), needed)
     wanted = default_digest()
     return next(
         (kernel for kernel in built if kernel.digest == wanted),
         built[0] if built else packaged.kernel(),
     )
+
+
+def _fitting(built: list[Kernel], needed: Collection[str]) -> list[Kernel]:
+    """The kernels in the order in which they are taken: those that have all that is needed, and of
+    them first those that have the least beyond it.
+    """
+
+    known = {name for kernel in built for name in kernel.extras}
+    wanted = known.intersection(f"tcp_{name}" for name in needed)
+
+    def key(kernel: Kernel) -> tuple[bool, int]:
+        return not wanted <= set(kernel.extras), len(kernel.extras)
+
+    return sorted(built, key=key)
 
 
 def kernels() -> list[Kernel]:
@@ -78,7 +94,7 @@ def default_digest() -> str | None:
     return digest_of(sources[0]) if sources else None
 
 
-def digest_of(origin: Source) -> str:
+def digest_of(origin: Source, ours: Recipe | None = None) -> str:
     """Digest of the kernel that would be made from a source now."""
     try:
         identity = origin.identity() if origin.is_tree else _remembered_identity(origin)
@@ -87,10 +103,10 @@ def digest_of(origin: Source) -> str:
             f"{origin.path}: cannot read this source: {error.strerror or error}; "
             "check the permissions, or name another with --source"
         ) from error
-    return recipe().digest(identity)
+    return (ours or recipe()).digest(identity)
 
 
-def _chosen(choice: str, said: str) -> Kernel:
+def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
     """The kernel of a name; `said` is where the name comes from."""
     if os.sep in choice or Path(choice).exists():
         path = Path(choice).expanduser().absolute()
@@ -100,7 +116,7 @@ def _chosen(choice: str, said: str) -> Kernel:
             )
         return examined(path)
     built = kernels()
-    for kernel in built:
+    for kernel in _fitting(built, needed):
         if _is_release(kernel, choice) or kernel.digest.startswith(choice):
             return kernel
     releases = ", ".join(sorted({kernel.release for kernel in built})) or "none"

@@ -29,6 +29,7 @@ class Kernel:
         repeatable: Whether FAIRWAY_SEED in its environment decides all that chance does in it.
         has_network: Whether it has devices of Fairway's network; if not, only `network = "tc"` works.
         modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
+        extras: Congestion controls of others that were built in, by file: "tcp_mine".
         digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
         built: When, in UTC: "2026-01-31 12:00:00"; empty if Fairway did not build it.
         compiler: First line of `gcc --version`.
@@ -43,6 +44,7 @@ class Kernel:
     repeatable: bool
     has_network: bool = False
     modules: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
     digest: str = ""
     source: str = ""
     built: str = ""
@@ -66,6 +68,7 @@ class Kernel:
         plain = asdict(self)
         plain["path"] = str(self.path)
         plain["modules"] = list(self.modules)
+        plain["extras"] = list(self.extras)
         plain["warnings"] = list(self.warnings)
         plain["modules_in"] = None if self.modules_in is None else str(self.modules_in)
         return plain
@@ -84,6 +87,7 @@ def described(directory: Path) -> Kernel | None:
             repeatable=bool(plain["repeatable"]),
             has_network=bool(plain["has_network"]),
             modules=tuple(map(str, plain["modules"])),
+            extras=tuple(map(str, plain.get("extras", ()))),
             build_s=float(plain["build_s"]),
             warnings=tuple(map(str, plain["warnings"])),
             **texts,

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairway.backends.linux.extra import Extra
 from fairway.errors import InputError, writing
 
 #: Largest file that is edited, in bytes; the largest in Linux 6.1 has 20 kB.
@@ -167,6 +168,7 @@ class Recipe:
         modules: Congestion controls of ours: name of the file and its text.
         headers: What they include of ours: likewise.
         devices: The devices of Fairway's network: likewise.
+        extras: Congestion controls of others.
     """
 
     fragment: str
@@ -175,10 +177,11 @@ class Recipe:
     modules: tuple[tuple[str, str], ...]
     headers: tuple[tuple[str, str], ...]
     devices: tuple[tuple[str, str], ...]
+    extras: tuple[Extra, ...] = ()
 
     def digest(self, source_identity: str) -> str:
         """SHA-256 over the recipe and a source."""
-        content = {
+        content: dict[str, object] = {
             "source": source_identity,
             "fragment": self.fragment,
             "random": self.random,
@@ -187,11 +190,13 @@ class Recipe:
             "headers": self.headers,
             "devices": self.devices,
         }
+        if self.extras:
+            content["extras"] = [extra.files for extra in self.extras]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def recipe(data: Path = DATA) -> Recipe:
-    """The recipe of this version of Fairway.
+def recipe(data: Path = DATA, extras: tuple[Extra, ...] = ()) -> Recipe:
+    """The recipe of this version of Fairway, with congestion controls of others.
 
     Every `tcp_*.c` in `data` is built in, every `*_rules.h` lies beside it.
     """
@@ -202,6 +207,7 @@ def recipe(data: Path = DATA) -> Recipe:
         modules=_texts(data, "tcp_*.c"),
         headers=_texts(data, "*_rules.h"),
         devices=_texts(data / "network", "fairway*.[ch]"),
+        extras=extras,
     )
 
 

@@ -111,7 +111,7 @@ def _answer(kernel: Kernel | None) -> str:
 
 def _line(kernel: Kernel, wanted: str | None) -> str:
     size = kernel.path.stat().st_size / 1e6
-    ours = ", ".join(kernel.modules) or "no congestion control of ours"
+    ours = ", ".join((*kernel.modules, *kernel.extras)) or "no congestion control of ours"
     mark = "default: " if kernel.digest == wanted else ""
     return (
         f"{mark}{kernel.release}, built {kernel.built} from {kernel.source}; {ours}; {size:.1f} MB"

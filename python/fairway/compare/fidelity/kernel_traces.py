@@ -2,12 +2,13 @@
 
 A recording is a directory with all samples in `traces.csv.gz`, `summary.csv`, and `recorded.json`,
 which says what recorded them over which paths. `golden.toml` lists the scenarios. The package has
-the recording of Linux 6.1 in `linux-6.1`.
+recordings of Linux 6.1 and 6.12 in `linux-6.1` and `linux-6.12`.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import polars as pl
 from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
-from fairway.ground import store
+from fairway.ground import registry, store
 from fairway.ground.progress import reporter
 from fairway.metrics.episodes import Trace
 from fairway.results.run import Run
@@ -34,6 +35,8 @@ else:
 
 
 _KIND = "golden recording"
+#: The preset of recordings that do not say which kernel they are of.
+_PRESET = "linux-6.1"
 #: All samples of a recording, and the columns before those of `TRACE_COLUMNS`.
 TABLE = "traces.csv.gz"
 KEY = ("scenario", "congestion_control")
@@ -57,6 +60,23 @@ TRACE_COLUMNS = {
     "bytes_acked": ("bytes_acked", 1),
     "unacked_segments": ("unacked_segments", 1),
 }
+
+
+def preset_of(kernel: str | None) -> str:
+    """The preset of a kernel's release: of the newest version that is not newer than it."""
+    release = _version(kernel or "")
+    versions = {
+        _version(preset["name"].removeprefix("linux-")): str(preset["name"])
+        for preset in registry.presets()
+        if preset["name"].startswith("linux-")
+    }
+    older = [version for version in versions if version <= release]
+    return versions[max(older)] if older else _PRESET
+
+
+def _version(release: str) -> tuple[int, ...]:
+    digits = re.match(r"\d+(\.\d+)*", release)
+    return tuple(map(int, digits[0].split("."))) if digits else ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +184,7 @@ def document(
     sample: str = "100 ms",
     flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
     is_of_own_kernel: bool = False,
+    preset: str = _PRESET,
 ) -> dict[str, Any]:
     """The experiment of a scenario: one link between hosts whose buffers do not limit.
 
@@ -177,7 +198,7 @@ def document(
         "title": name,
         "duration": duration,
         "seed": 1,
-        "stack": {"preset": "linux-6.1", "mtu": "1500 bytes", **buffers, **room},
+        "stack": {"preset": preset, "mtu": "1500 bytes", **buffers, **room},
         "topology": {
             "kind": "dumbbell",
             "frame_overhead": "14 bytes",

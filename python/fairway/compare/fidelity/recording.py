@@ -22,6 +22,7 @@ from fairway.compare.fidelity.kernel_traces import (
     algorithms,
     document,
     of_samples,
+    preset_of,
 )
 from fairway.compare.fidelity.scenarios import Scenario
 from fairway.errors import InputError
@@ -36,6 +37,9 @@ _NEEDED = (
 _MAY_LACK = ("ssthresh_segments", "srtt_us")
 #: What `recorded.json` says; a scenario is a name, or a table as in golden.toml.
 _SAID = {"kernel": str, "scenarios": [(str, dict)], "algorithms": [str]}
+#: The recording that is taken without a word, and how directories of recordings are called.
+DEFAULT = "6.1"
+_PREFIX = "linux-"
 #: Tells flows apart, where a trace has several.
 _FLOW = "flow"
 #: Largest trace in bytes, unpacked.
@@ -72,9 +76,18 @@ class Recording:
     recorded: tuple[Recorded, ...]
 
 
-def packed() -> Path:
-    """The recording that comes with the package."""
-    return Path(str(importlib.resources.files("fairway.compare.fidelity") / "linux-6.1"))
+def packed(kernel: str = DEFAULT) -> Path:
+    """The recording of a kernel that comes with the package, by release: "6.12"."""
+    place = Path(str(importlib.resources.files("fairway.compare.fidelity")))
+    directory = place / f"{_PREFIX}{kernel}"
+    if kernel != Path(kernel).name or not directory.is_dir():
+        known = sorted(found.name.removeprefix(_PREFIX) for found in place.glob(f"{_PREFIX}*"))
+        raise InputError(
+            f"--kernel {kernel}: no recording of that release comes with Fairway (there are "
+            f"{', '.join(known)}); `fairway linux record-golden DIR --kernel {kernel}` makes one, "
+            "and `fairway fidelity --golden DIR` takes it"
+        )
+    return directory
 
 
 def read(directory: Path) -> Recording:
@@ -89,7 +102,7 @@ def read(directory: Path) -> Recording:
     for scenario, algorithm in sorted(tables, key=lambda key: (rank.get(key[0], len(rank)), key)):
         traces = tables[scenario, algorithm]
         path = known.get(scenario) or scenarios.by_name(scenario, str(traces[0][0]))
-        recorded.append(_one(path, algorithm, traces, is_own=bool(said)))
+        recorded.append(_one(path, algorithm, traces, said.get("kernel"), is_own=bool(said)))
     return Recording(place, said.get("kernel"), tuple(recorded))
 
 
@@ -181,7 +194,12 @@ def _complete(
 
 
 def _one(
-    path: Scenario, algorithm: str, tables: list[tuple[Path, pl.DataFrame]], *, is_own: bool
+    path: Scenario,
+    algorithm: str,
+    tables: list[tuple[Path, pl.DataFrame]],
+    kernel: str | None,
+    *,
+    is_own: bool,
 ) -> Recorded:
     file = tables[0][0]
     frames = [frame for file, table in tables for frame in _flows(table, file)]
@@ -201,7 +219,7 @@ def _one(
     experiment = document(
         path.name, path.rate, path.delay, path.limit, path.duration or f"{math.ceil(end)} s",
         loss=path.loss, sample=f"{round(traces[0].step_s * 1000)} ms", flows=flows,
-        is_of_own_kernel=is_own,
+        is_of_own_kernel=is_own, preset=preset_of(kernel),
     )  # fmt: skip
     return Recorded(path.name, algorithm, tuple(names), traces, experiment)
 

@@ -58,6 +58,7 @@ def fidelity(
     golden: str | Path | None = None,
     out: str | Path | None = None,
     *,
+    kernel: str | None = None,
     threads: int | None = None,
     figures: Sequence[str] = (),
     quiet: bool = True,
@@ -66,9 +67,11 @@ def fidelity(
 
     Args:
         golden: Directory of golden traces, as `fairway linux record-golden` makes it; if not
-            given, the recording of Linux 6.1 that comes with Fairway.
+            given, one that comes with Fairway.
         out: Directory for the results; without it they stay in memory. Given the same directory
             again it goes on where it stopped.
+        kernel: Release of the recording that comes with Fairway: "6.1", which is the default, or
+            "6.12".
         threads: Runs at the same time; as many as there are cores if not given.
         figures: Formats of the figure to write there: "pdf", "png", "svg".
         quiet: Whether to show no progress on standard error.
@@ -81,7 +84,10 @@ def fidelity(
     check_formats(figures)
     if figures and out is None:
         raise InputError("figures: need a directory for the results, where they shall go")
-    found = recording.read(recording.packed() if golden is None else Path(golden))
+    if golden is not None and kernel is not None:
+        raise InputError("--golden and --kernel both name a recording; give one of them")
+    named = kernel or recording.DEFAULT
+    found = recording.read(recording.packed(named) if golden is None else Path(golden))
     planned = _plan(found.recorded)
     directory = None if out is None else Path(out)
     place = None if directory is None else directory / _RUNS
