@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use fairway_guest::plan::Flow;
+use fairway_guest::plan::{Flow, Subflow};
 use fairway_guest::record::GivenUp;
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -29,7 +29,13 @@ const APART_NS: u64 = 10_000;
 const READ_BYTES: u64 = 1 << 30;
 
 /// A connection as the sampler sees it.
-pub struct Connection(Arc<Ends>);
+pub struct Connection {
+    ends: Arc<Ends>,
+    /// Of a subflow, its source, and when it was first seen; the first has the sockets of all.
+    subflow: Option<(Subflow, OnceLock<Established>)>,
+    /// Whether it has sockets of its own.
+    is_first: bool,
+}
 
 struct Ends {
     flow: Flow,
@@ -83,36 +89,59 @@ impl Connection {
         let failed = |error| Error::new(format!("starting the threads of flow {}", flow.id), error);
         stacks.start(move || of_sink.note("sink", of_sink.receive(&listener))).map_err(failed)?;
         stacks.start(move || of_source.note("source", of_source.send())).map_err(failed)?;
-        Ok(Connection(ends))
+        let subflow = flow.subflow.map(|subflow| (subflow, OnceLock::new()));
+        Ok(Connection { ends, subflow, is_first: true })
     }
 
-    pub fn source(&self) -> BorrowedFd<'_> {
-        self.0.source.as_fd()
+    /// Another subflow of this connection.
+    pub fn further(&self, subflow: Subflow) -> Self {
+        let ends = Arc::clone(&self.ends);
+        Connection { ends, subflow: Some((subflow, OnceLock::new())), is_first: false }
     }
 
-    /// The socket of the sink, once the connection is there.
-    pub fn sink(&self) -> Option<BorrowedFd<'_>> {
-        self.0.sink.get().map(AsFd::as_fd)
+    /// Fills `buffer` with the source's `struct tcp_info`; how many bytes it has, or none if there is
+    /// no such subflow yet or any more.
+    pub fn source_info(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let found = self.info(self.ends.source.as_fd(), buffer)?;
+        if let (Some(_), Some((_, seen)), false) = (found, &self.subflow, self.is_first) {
+            let at_ns = self.ends.elapsed_ns()?;
+            let _ = seen.get_or_init(|| Established { at_ns, retransmissions: 0 });
+        }
+        Ok(found)
     }
 
-    /// The end of the handshake, once it was.
+    /// Likewise of the sink.
+    pub fn sink_info(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        self.ends.sink.get().map_or(Ok(None), |sink| self.info(sink.as_fd(), buffer))
+    }
+
+    fn info(&self, socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        match &self.subflow {
+            Some((subflow, _)) => fairway_socket::subflow_info(socket, subflow.source, buffer),
+            None => fairway_socket::tcp_info(socket, buffer).map(Some),
+        }
+    }
+
+    /// The end of the handshake, once it was; of a further subflow, when it was first seen.
     pub fn established(&self) -> Option<Established> {
-        self.0.established.get().copied()
+        let of_further = || self.subflow.as_ref().and_then(|(_, seen)| seen.get());
+        let found = if self.is_first { self.ends.established.get() } else { of_further() };
+        found.copied()
     }
 
     /// When the sink had the last byte of the transfer, from the beginning of the run.
     pub fn completed_ns(&self) -> Option<u64> {
-        self.0.completed_ns.get().copied()
+        self.ends.completed_ns.get().copied()
     }
 
     /// How the kernel gave the connection up, if it did.
     pub fn given_up(&self) -> Option<GivenUp> {
-        self.0.given_up.get().cloned()
+        self.ends.given_up.get().cloned()
     }
 
     /// What went wrong in working the connection, if anything did.
     pub fn error(&self) -> Option<String> {
-        self.0.error.get().cloned()
+        self.ends.error.get().cloned()
     }
 }
 
@@ -261,7 +290,11 @@ fn prepare_source(flow: &Flow) -> io::Result<Socket> {
 }
 
 fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    let protocol = match flow.subflow {
+        Some(_) => Protocol::from(fairway_socket::MPTCP),
+        None => Protocol::TCP,
+    };
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol))?;
     for option in &flow.options {
         fairway_socket::set_option(socket.as_fd(), option.level, option.option, option.value)
             .map_err(|error| {

@@ -163,6 +163,18 @@ pub struct Flow {
     pub mss: u32,
     /// Integer socket options of both ends, set before the connection opens.
     pub options: Vec<SocketOption>,
+    /// Its part of a connection over several paths, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subflow: Option<Subflow>,
+}
+
+/// A part of an MPTCP connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subflow {
+    /// Index of the connection that has the socket, which is the first subflow.
+    pub of: usize,
+    /// Address of its source, by which it is known from the others.
+    pub source: Ipv4Addr,
 }
 
 /// A flow of datagrams, from a socket that sends at its times to one that listens.

@@ -88,9 +88,14 @@ impl<'a> Run<'a> {
         let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
         let mut stacks =
             Stacks::new(threads).map_err(|error| Error::new("making room for threads", error))?;
-        let mut connections = Vec::with_capacity(plan.flows.len());
+        let mut connections: Vec<Connection> = Vec::with_capacity(plan.flows.len());
         let mut started_at = BTreeMap::new();
-        for flow in &plan.flows {
+        for (index, flow) in plan.flows.iter().enumerate() {
+            if let Some(subflow) = flow.subflow.filter(|subflow| subflow.of < index) {
+                let further = connections[subflow.of].further(subflow);
+                connections.push(further);
+                continue;
+            }
             let ranks = started_at.entry(flow.start_ns).or_insert(0);
             connections.push(Connection::start(flow, *ranks, namespaces, &mut stacks, begin_ns)?);
             *ranks += 1;
@@ -187,7 +192,7 @@ impl<'a> Run<'a> {
             match *row {
                 Row::Connection(index) if self.plan.flows[index].start_ns < t_ns => {
                     let connection = &self.connections[index];
-                    let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
+                    let length = connection.source_info(&mut self.info)?.unwrap_or(0);
                     sample.tcp_info.extend_from_slice(&self.info[..length]);
                     sample.delivered_bytes = delivered_bytes(connection)?;
                 }
@@ -219,7 +224,7 @@ impl<'a> Run<'a> {
     /// Notes the counters at one end of the measuring window.
     fn mark(&mut self, end: usize) -> io::Result<()> {
         for (index, connection) in self.connections.iter().enumerate() {
-            let length = fairway_socket::tcp_info(connection.source(), &mut self.info)?;
+            let Some(length) = connection.source_info(&mut self.info)? else { continue };
             let info = &self.info[..length];
             // Of a connection that never was, the kernel may have forgotten what it had counted.
             let Some(established) = connection.established() else { continue };
@@ -347,9 +352,8 @@ fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Resul
 }
 
 fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
-    let Some(sink) = connection.sink() else { return Ok(0) };
     let mut info = [0; BYTES_RECEIVED_AT + 8];
-    let length = fairway_socket::tcp_info(sink, &mut info)?;
+    let Some(length) = connection.sink_info(&mut info)? else { return Ok(0) };
     Ok(match info[..length].get(BYTES_RECEIVED_AT..) {
         Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,

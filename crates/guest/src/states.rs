@@ -1,8 +1,10 @@
 //! Counts the reductions and timeouts of every flow: the kernel tells of each change of its
 //! congestion state (tracepoint `tcp:tcp_cong_state_set`, `net/ipv4/tcp_cong.c`).
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -21,6 +23,8 @@ pub struct States {
     /// The end of what was read, if it is no whole line.
     rest: String,
     of_port: Vec<Option<u32>>,
+    /// Of subflows, which share a port, by address of the source.
+    of_source: BTreeMap<(Ipv4Addr, u16), u32>,
     /// By flow: reductions and timeouts.
     pub counts: Vec<(u64, u64)>,
 }
@@ -35,8 +39,16 @@ impl States {
         let mut options = OpenOptions::new();
         let pipe = options.read(true).custom_flags(libc::O_NONBLOCK);
         let pipe = pipe.open(Path::new(TRACING).join("trace_pipe"))?;
-        let of_port = plan.flows_by_port();
-        Ok(States { pipe, rest: String::new(), of_port, counts: vec![(0, 0); plan.flows.len()] })
+        let subflows = (0..).zip(&plan.flows).filter_map(|(index, flow)| {
+            flow.subflow.map(|subflow| ((subflow.source, flow.port), index))
+        });
+        Ok(States {
+            pipe,
+            rest: String::new(),
+            of_port: plan.flows_by_port(),
+            of_source: subflows.collect(),
+            counts: vec![(0, 0); plan.flows.len()],
+        })
     }
 
     /// Counts what has happened since the last time.
@@ -51,8 +63,9 @@ impl States {
             };
             self.rest.push_str(&String::from_utf8_lossy(&buffer[..length]));
             let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
-            for (port, state) in self.rest[..whole].lines().filter_map(read_line) {
-                let flow = self.of_port[usize::from(port)];
+            for (source, port, state) in self.rest[..whole].lines().filter_map(read_line) {
+                let subflow = self.of_source.get(&(source, port)).copied();
+                let flow = subflow.or(self.of_port[usize::from(port)]);
                 if let Some(count) = flow.and_then(|flow| self.counts.get_mut(flow as usize)) {
                     count.0 += 1;
                     count.1 += u64::from(state == LOSS);
@@ -63,12 +76,14 @@ impl States {
     }
 }
 
-/// The port that a connection goes to and its new state.
-fn read_line(line: &str) -> Option<(u16, u8)> {
+/// Where a connection comes from, the port that it goes to, and its new state.
+fn read_line(line: &str) -> Option<(Ipv4Addr, u16, u8)> {
     let (_, event) = line.split_once("tcp_cong_state_set:")?;
     let field =
         |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
-    Some((field("dport=")?.parse().ok()?, field("cong_state=")?.parse().ok()?))
+    let number = |name: &str| field(name)?.parse::<u16>().ok();
+    let state = u8::try_from(number("cong_state=")?).ok()?;
+    Some((field("saddr=")?.parse().ok()?, number("dport=")?, state))
 }
 
 #[cfg(test)]
@@ -82,14 +97,14 @@ mod tests {
         let line = "          <idle>-0       [000] ..s2.     1.234567: tcp_cong_state_set: \
                     family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 \
                     saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 cong_state=4";
-        assert_eq!(read_line(line), Some((5001, 4)));
+        assert_eq!(read_line(line), Some((Ipv4Addr::new(10, 0, 0, 1), 5001, 4)));
         assert_eq!(read_line("CPU:0 [LOST 12 EVENTS]"), None);
     }
 
     proptest! {
         #[test]
         fn any_line_is_none_or_an_event(words in "(tcp_cong_state_set:)?[a-z= 0-9:]{0,60}") {
-            if let Some((port, state)) = read_line(&words) {
+            if let Some((_, port, state)) = read_line(&words) {
                 prop_assert!(words.contains(&port.to_string()));
                 prop_assert!(words.contains(&state.to_string()));
             }

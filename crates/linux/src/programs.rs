@@ -28,6 +28,16 @@ pub(crate) fn by_program(experiment: &Experiment) -> impl Iterator<Item = ByProg
     })
 }
 
+/// The connections of each application that are subflows of one.
+pub(crate) fn multipath(experiment: &Experiment) -> impl Iterator<Item = Range<usize>> {
+    experiment.applications.iter().filter_map(|application| match &application.workload {
+        Workload::Striped(striping) if striping.mptcp && striping.program.is_none() => {
+            Some(application.connections.clone())
+        }
+        _ => None,
+    })
+}
+
 /// The connections that the guest makes itself, with their places in the experiment, in their order.
 pub(crate) fn by_guest(experiment: &Experiment) -> Vec<(usize, &Flow)> {
     let mut is_programs = vec![false; experiment.flows.len()];

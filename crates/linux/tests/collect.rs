@@ -75,6 +75,7 @@ fn flow(id: &str) -> Flow {
         rate_bps: None,
         mss: 1448,
         options: Vec::new(),
+        subflow: None,
     }
 }
 

@@ -530,6 +530,8 @@ pub struct Striping {
     pub bytes: Option<Bytes>,
     /// The program that makes the transfer on a real kernel, if not a mere application.
     pub program: Option<Program>,
+    /// Whether a kernel's connections are subflows of one MPTCP connection.
+    pub mptcp: bool,
 }
 
 /// Which connection gets the next chunk.

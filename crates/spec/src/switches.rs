@@ -182,7 +182,7 @@ pub(super) static SWITCHES: &[Switch] = switches! {
     rto.syn_linear_timeouts: Count(0, 16), "4" =>
         "How many timeouts of a SYN do not double the next one (since Linux 6.5, net.ipv4.tcp_syn_linear_timeouts).";
     sending.tso_fill: OnOff, "true" =>
-        "With write_queue, whether a burst may take data of the next buffer too (since Linux 6.10).";
+        "With write_queue, whether a burst may take data of the next buffer too (as in Linux 6.12).";
     window.slow_start_after_idle: OnOff, "false" =>
         "Whether the window is halved for each timeout of an idle period, down to the initial window (RFC 2861, as in Linux).";
 };

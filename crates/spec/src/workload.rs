@@ -23,6 +23,8 @@ pub(super) fn names() -> Vec<&'static str> {
 pub(super) static KEYS: &[Key] = keys! {
     "connections": Kind::CountOrAuto { min: 1, max: MAX_CONNECTIONS }, Explained, "10" =>
         "Connections over which the application stripes its data in chunks, which the receiver reorders: connections id/0, id/1 and so on, with the application itself among the results' applications. app_rate and read_rate are divided among them. Without it, one connection. \"auto\" leaves the number to the program.";
+    "mptcp": Kind::Switch, Default("false"), "true" =>
+        "With connections: whether they are the subflows of one MPTCP connection on a Linux kernel, each with an address and a route of its own, whose scheduler deals the data. The simulator's connections stay what they are, and cc may couple them (lia, olia, balia).";
     "chunk": Kind::Size, Explained, r#""64 KiB""# =>
         "With connections: bytes of a chunk; without it, 64 KiB, or bytes divided by connections where that is less.";
     "striping": Kind::Choice { thing: "striping", names: || vec!["static", "dynamic"] },
@@ -69,7 +71,7 @@ pub(super) static KEYS: &[Key] = keys! {
 const KINDS_OF_TCP: &[KindOf<()>] = &[
     KindOf {
         name: "bulk",
-        keys: "connections program chunk striping bytes app_rate both_ways read_rate read_interval \
+        keys: "connections mptcp program chunk striping bytes app_rate both_ways read_rate read_interval \
                read_size",
         read: (),
     },
@@ -448,7 +450,8 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
         );
         table.refuse("chunk", message);
     }
-    let striping = Striping { chunk: Bytes::new(chunk), dealing, bytes, program };
+    let mptcp = table.read("mptcp").unwrap_or(false);
+    let striping = Striping { chunk: Bytes::new(chunk), dealing, bytes, program, mptcp };
     Some(StripingText { connections, striping })
 }
 

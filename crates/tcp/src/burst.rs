@@ -135,7 +135,7 @@ fn quota(allowance: &Allowance) -> u64 {
     }
 }
 
-/// Segments that a buffer should have to be sent in one burst (since Linux 6.10, `tcp_write_xmit`).
+/// Segments that a buffer should have to be sent in one burst (as in Linux 6.12, `tcp_write_xmit`).
 pub fn ideal(allowance: &Allowance) -> u64 {
     quota(allowance).min(size(allowance))
 }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod datagrams;
+mod multipath;
 mod packets;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
 pub use datagrams::{Batch, Datagram, stamp_arrivals};
+pub use multipath::{MPTCP, subflow_info};
 pub use packets::{Passed, device_name, missed_packets, see_all_devices};
 
 /// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.

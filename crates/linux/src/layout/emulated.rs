@@ -1,15 +1,15 @@
 //! Hosts on Fairway's network: each namespace has one device, and every packet leaves by it.
 
 use fairway_emulator::message::{Ends, Instructions};
-use fairway_guest::plan::{Namespace, Plan};
+use fairway_guest::plan::{Flow as FlowPlan, Namespace, Plan};
 use fairway_spec::{Experiment, ExperimentErrors, Network};
 use fairway_units::Rate;
 
-use super::flow::FIRST_PORT;
 use super::host::Hosts;
 use super::network::{HOST_PREFIX, SINKS, SOURCES, sink_address, source_address};
 use super::refusal::Refusals;
-use super::{Common, Layout, flow};
+use super::{Common, Layout, flow, multipath};
+use crate::programs::by_guest;
 
 /// What a host calls its device.
 const DEVICE: &str = "eth0";
@@ -21,10 +21,11 @@ const DEVICE: &str = "eth0";
 pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
-    let hosts = Hosts::apart(&experiment.flows, &experiment.datagrams, &mut refusals);
+    let hosts = Hosts::apart(experiment, &mut refusals);
     let common = Common::new(experiment, &hosts, slowest(experiment), &mut refusals);
     refusals.finish()?;
-    let namespaces = namespaces(&hosts, common.mtu);
+    let mut namespaces = namespaces(&hosts, common.mtu);
+    multipath::add_endpoints(&common.flows, &mut namespaces);
     let devices = (0..namespaces.len()).map(|index| (index, DEVICE.to_owned())).collect();
     let links = (0..namespaces.len())
         .map(|index| format!("link set dev fairway{index} netns {}", namespaces[index].name));
@@ -37,7 +38,7 @@ pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors
     let network = Instructions {
         experiment: serde_json::Value::Null,
         devices: plan.namespaces.len() as u32,
-        flows: ends(experiment, &hosts),
+        flows: ends(experiment, &hosts, &common.flows),
     };
     Ok(Layout { network: Some(network), ..Layout::new(experiment, plan, common.boot_arguments) })
 }
@@ -83,16 +84,20 @@ fn namespaces(hosts: &Hosts, mtu: u32) -> Vec<Namespace> {
 }
 
 /// The ends of all flows.
-fn ends(experiment: &Experiment, hosts: &Hosts) -> Vec<Ends> {
+fn ends(experiment: &Experiment, hosts: &Hosts, flows: &[FlowPlan]) -> Vec<Ends> {
     let connections = experiment.flows.len();
     let pairs = (0..connections).map(|index| hosts.of_flow(index));
     let pairs = pairs.chain((0..experiment.datagrams.len()).map(|i| hosts.of_datagrams(i)));
     let ends = |(number, pair): (usize, usize)| Ends {
         source: source_address(pair),
         sink: sink_address(pair),
-        port: FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)),
+        port: flow::port(number),
         devices: [hosts.source_namespace(pair), hosts.sink_namespace(pair)]
             .map(|namespace| namespace as u32),
     };
-    pairs.enumerate().map(ends).collect()
+    let mut found: Vec<Ends> = pairs.enumerate().map(ends).collect();
+    for ((index, _), flow) in by_guest(experiment).into_iter().zip(flows) {
+        (found[index].sink, found[index].port) = (flow.address, flow.port);
+    }
+    found
 }

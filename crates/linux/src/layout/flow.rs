@@ -6,6 +6,7 @@ use fairway_units::Bytes;
 
 use super::algorithm;
 use super::host::{self, HEADERS, Hosts, TIMESTAMP_OPTION};
+use super::multipath;
 use super::network::sink_address;
 use super::refusal::Refusals;
 use crate::programs::by_guest;
@@ -92,7 +93,9 @@ pub(super) fn flows(
     mtu: u32,
     refusals: &mut Refusals,
 ) -> Vec<FlowPlan> {
-    let plan = |(index, flow): (usize, &Flow)| {
+    let own = by_guest(experiment);
+    let subflows = multipath::subflows(experiment, hosts, &own, refusals);
+    let plan = |(place, (index, flow)): (usize, (usize, &Flow))| {
         refuse_application(index, flow, experiment.linux.network, refusals);
         let pair = hosts.of_flow(index);
         let (rate, bytes) = match flow.source {
@@ -109,7 +112,8 @@ pub(super) fn flows(
             source: hosts.source_namespace(pair),
             sink: hosts.sink_namespace(pair),
             address: sink_address(pair),
-            port: FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX)),
+            port: port(index),
+            subflow: subflows[place],
             cc: algorithm::name(index, flow, refusals).to_owned(),
             start_ns: flow.start.as_nanos(),
             stop_ns: flow.stop.map(|stop| stop.as_nanos()),
@@ -119,7 +123,14 @@ pub(super) fn flows(
             options: options(index, flow, mtu, refusals),
         }
     };
-    by_guest(experiment).into_iter().map(plan).collect()
+    let mut flows: Vec<FlowPlan> = own.into_iter().enumerate().map(plan).collect();
+    multipath::share_sinks(&mut flows);
+    flows
+}
+
+/// Port of a flow's sink.
+pub(super) fn port(index: usize) -> u16 {
+    FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX))
 }
 
 /// Refuses what no application of a kernel does.

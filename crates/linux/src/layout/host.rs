@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fairway_spec::{DatagramFlow, Flow, switches};
+use fairway_spec::{DatagramFlow, Experiment, Flow, switches};
 use fairway_tcp::{DelayedAck, EcnMode, Preset, Stack};
 use fairway_units::Duration;
 use serde_json::Value;
 
 use super::global::Sysctl;
+use super::multipath;
 use super::refusal::Refusals;
 
 /// Largest buffer: the kernel keeps it in a signed integer.
@@ -44,7 +45,7 @@ const FIXED: &[(&str, &str)] = &[
     ("undo", "a kernel always does"),
     ("tso", "a kernel always sizes and defers what it sends"),
     ("tso_autosizing", "a kernel always sizes what it sends"),
-    ("tso_fill", "kernels do since Linux 6.10"),
+    ("tso_fill", "kernels newer than 6.1 do"),
     ("receive_scaling", "kernels measure since Linux 6.6, and those that fill bursts do"),
     ("syn_linear_timeouts", "kernels have 4 since Linux 6.5, and those that fill bursts do"),
     ("cwnd_validation", "a kernel has its own"),
@@ -103,14 +104,12 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// Those of Fairway's network: a pair for each flow, no routers between them.
-    pub(super) fn apart(
-        flows: &[Flow],
-        datagrams: &[DatagramFlow],
-        refusals: &mut Refusals,
-    ) -> Self {
+    pub(super) fn apart(experiment: &Experiment, refusals: &mut Refusals) -> Self {
+        let (flows, datagrams) = (&experiment.flows, &experiment.datagrams);
         let of_flows: Vec<usize> = (0..flows.len()).collect();
         let of_datagrams: Vec<usize> = (flows.len()..flows.len() + datagrams.len()).collect();
-        Hosts::new(flows, of_flows, of_datagrams, 0, refusals)
+        let extra = |index| multipath::sysctls(experiment, index);
+        Hosts::new(flows, of_flows, of_datagrams, 0, extra, refusals)
     }
 
     /// Those of a row of links: a pair for each pair of the experiment.
@@ -122,7 +121,7 @@ impl Hosts {
     ) -> Self {
         let of_flows = flows.iter().map(|flow| flow.hosts[0]).collect();
         let of_datagrams = datagrams.iter().map(|flow| flow.hosts[0]).collect();
-        Hosts::new(flows, of_flows, of_datagrams, routers, refusals)
+        Hosts::new(flows, of_flows, of_datagrams, routers, |_| None, refusals)
     }
 
     /// The hosts of all flows, given the pair of each, grouped by their sysctls.
@@ -131,11 +130,13 @@ impl Hosts {
         of_flows: Vec<usize>,
         of_datagrams: Vec<usize>,
         routers: usize,
+        extra: impl Fn(usize) -> Option<Sysctl>,
         refusals: &mut Refusals,
     ) -> Self {
         let mut of_hosts: BTreeMap<usize, (usize, Settings, String)> = BTreeMap::new();
         for (index, flow) in flows.iter().enumerate() {
-            let settings = settings(index, flow, refusals);
+            let mut settings = settings(index, flow, refusals);
+            settings.sysctls.extend(extra(index));
             let sink_route = format!("{}{}", settings.route, sink_algorithm(flow));
             match of_hosts.get(&of_flows[index]) {
                 None => {

@@ -9,6 +9,7 @@ mod emulated;
 mod flow;
 mod global;
 mod host;
+mod multipath;
 mod network;
 mod qdisc;
 mod red;

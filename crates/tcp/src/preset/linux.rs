@@ -97,7 +97,7 @@ pub(super) const LINUX_6_1: Preset = preset!(
             "net/ipv4/tcp_output.c, tcp_nagle_check and tcp_minshall_check, without TCP_NODELAY";
         tso: true, "net/ipv4/tcp_output.c, tcp_tso_autosize and tcp_tso_should_defer";
         tso_autosizing: true, "net/ipv4/tcp_output.c, tcp_tso_autosize";
-        tso_fill: false, "came with Linux 6.10";
+        tso_fill: false, "not in Linux 6.1 and older";
         max_burst: None, "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
         send_jitter: Duration::ZERO, "a kernel in virtual time takes none";
     }

@@ -112,7 +112,7 @@ pub(super) const LINUX_2_6_27: Preset = preset!(
             "net/ipv4/tcp_output.c, tcp_tso_should_defer; net/core/dev.c, register_netdevice: wherever a \
          device gathers what it sends";
         tso_autosizing: false, "came with Linux 3.12";
-        tso_fill: false, "came with Linux 6.10";
+        tso_fill: false, "not in Linux 6.1 and older";
         max_burst: None, "net/ipv4/tcp_output.c, tcp_write_xmit: as much as cwnd and window allow";
         send_jitter: Duration::ZERO, "a host of no computing time";
     }

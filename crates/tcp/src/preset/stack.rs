@@ -198,8 +198,8 @@ pub struct Sending {
     /// Whether bursts are about a millisecond of the pacing rate (since Linux 3.12,
     /// `tcp_tso_autosize`), instead of a device's largest burst or a third of the window.
     pub tso_autosizing: bool,
-    /// With `write_queue`, whether a burst may take the data of the next buffer too (since Linux
-    /// 6.10, `tcp_grow_skb`).
+    /// With `write_queue`, whether a burst may take the data of the next buffer too (Linux 6.12,
+    /// `tcp_grow_skb`).
     pub tso_fill: bool,
     /// Most segments sent in answer to one event, if limited.
     pub max_burst: Option<u32>,

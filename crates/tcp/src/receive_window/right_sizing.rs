@@ -36,7 +36,7 @@ pub(crate) struct RightSizing {
     window_end: u64,
     window_since: Option<u64>,
     /// Whether an echo that is younger than a millisecond counts as one of a millisecond (before
-    /// Linux 6.7, `tcp_rcv_rtt_measure_ts`).
+    /// Linux 6.12, `tcp_rcv_rtt_measure_ts`).
     takes_young_echoes: bool,
 }
 

@@ -116,7 +116,9 @@ def record(
     store.check_writable(directory, _KIND)
     runs: list[tuple[str, str, Run]] = []
     for scenario in scenarios():
-        swept = {**scenario.document, "sweep": {"flow.0.cc": list(chosen.values())}}
+        # Linux's own queues are the truth that Fairway's are held against.
+        on_tc = {**scenario.document, "linux": {"network": "tc"}}
+        swept = {**on_tc, "sweep": {"flow.0.cc": list(chosen.values())}}
         sweep = run_plan(
             plan(swept), backend, threads=threads, progress=reporter(scenario.name, quiet=quiet)
         )
