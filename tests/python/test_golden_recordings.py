@@ -195,3 +195,32 @@ def test_an_algorithm_that_nobody_knows(place):
     (place / "recorded.json").unlink()
     with pytest.raises(InputError, match="mine: no congestion control of that name"):
         recording.read(place)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "preset"),
+    [
+        ("6.1.192", "linux-6.1"),
+        ("6.11", "linux-6.1"),
+        ("6.12.117", "linux-6.12"),
+        ("7.0-rc1", "linux-6.12"),
+        ("3.2.0-4", "linux-2.6.27"),
+        ("2.4", "linux-6.1"),
+        (None, "linux-6.1"),
+    ],
+)
+def test_a_kernel_has_the_preset_of_the_newest_that_is_not_newer(kernel, preset):
+    assert golden.preset_of(kernel) == preset
+
+
+def test_recordings_of_two_kernels_come_with_the_package():
+    for release in ("6.1", "6.12"):
+        found = recording.read(recording.packed(release))
+        assert (found.kernel or "").startswith(f"{release}.")
+        assert len(found.recorded) == 34
+        assert {one.experiment["stack"]["preset"] for one in found.recorded} == {f"linux-{release}"}
+    for name in ("6.2", "../fidelity/linux-6.1", ""):
+        with pytest.raises(InputError, match=r"no recording of that release .*there are 6\.1, 6\.12"):
+            recording.packed(name)
+    with pytest.raises(InputError, match="--golden and --kernel both name a recording"):
+        fairway.fidelity("somewhere", kernel="6.12")

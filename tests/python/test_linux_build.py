@@ -240,7 +240,8 @@ def test_build_status_and_a_second_call(tmp_path, monkeypatch):
     assert time.perf_counter() - started < 0.5
     assert cache.find() == built
     assert cache.find("6.1") == built
-    assert cache.find("6.1.99") is None
+    with pytest.raises(InputError, match=r"--kernel 6\.1\.99: no kernel .*\(built: 6\.1\.999\)"):
+        cache.find("6.1.99")
     monkeypatch.setenv("FAIRWAY_KERNEL", "6.1")
     assert cache.find() == built
     monkeypatch.setenv("FAIRWAY_KERNEL", str(built.path))

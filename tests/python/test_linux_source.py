@@ -29,10 +29,23 @@ def test_the_newest_package_is_the_default(tmp_path):
                  "linux-source-x.tar.xz", "linux-patch-7.0.tar.xz"):  # fmt: skip
         (tmp_path / name).write_bytes(b"")
     assert [found.path.name for found in source.packaged(tmp_path)] == [
+        "linux-source-6.1.tar.xz",
         "linux-source-6.12.tar.xz",
         "linux-source-6.9.tar.xz",
-        "linux-source-6.1.tar.xz",
     ]
+
+
+def test_a_package_is_found_by_its_release(tmp_path, monkeypatch):
+    for name in ("linux-source-6.1.tar.xz", "linux-source-6.12.tar.xz"):
+        (tmp_path / name).touch()
+    found = source.packaged(tmp_path)
+    monkeypatch.setattr(source, "packaged", lambda: found)
+    assert source.of_release("6.12").path.name == "linux-source-6.12.tar.xz"
+    with pytest.raises(
+        InputError, match=r"linux-source-6\.2 .*\(installed: linux-source-6\.1, linux-source-6\.12\)"
+    ):
+        source.of_release("6.2")
+
 
 
 @pytest.mark.parametrize(

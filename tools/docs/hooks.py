@@ -31,6 +31,7 @@ gallery = functools.cache(fairway.gallery)
 MEASURED: dict[str, Callable[[], str]] = {
     "gallery": lambda: f"{PICTURE}\n\n{figures.numbers(gallery())}",
     "fidelity": lambda: fidelity_tables(fairway.fidelity()),
+    "fidelity-6.12": lambda: fidelity_tables(fairway.fidelity(kernel="6.12")),
 }
 
 

@@ -1,0 +1,72 @@
+"""MPTCP connections of a kernel over two routes."""
+
+from __future__ import annotations
+
+import pytest
+
+import fairway
+from fairway.backends.linux import cache
+from fairway.errors import ExperimentError
+
+EXPERIMENT = """
+title = "Two paths"
+duration = "8 s"
+
+[topology]
+kind = "parallel"
+multipath = "in-turn"
+
+[[topology.link]]
+id = "north"
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "1 bdp" }
+
+[[topology.link]]
+id = "south"
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = { kind = "droptail", limit = "1 bdp" }
+
+[[flow]]
+id = "multi"
+cc = "reno"
+connections = 2
+mptcp = true
+
+[measure]
+window = ["2 s", "8 s"]
+"""
+
+
+def test_each_subflow_fills_its_own_route():
+    kernel = cache.find()
+    if kernel is None or not kernel.has_network:
+        pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+    run = fairway.run(EXPERIMENT, backend="linux")
+    north, south = run.summary["flows"]
+    assert (north["id"], north["route"]) == ("multi/0", "north")
+    assert (south["id"], south["route"]) == ("multi/1", "south")
+    # 1448 of 1514 bytes at most are data, less up to 28 of MPTCP's option in each.
+    for flow, rate in ((north, 10e6), (south, 5e6)):
+        assert 0.85 * rate < flow["goodput_bps"] < 0.957 * rate
+        assert flow["window_reductions"] > 0
+    assert fairway.run(EXPERIMENT, backend="linux").series.equals(run.series)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({"flow.multi.connections": 9}, "flow.multi.connections: .*2 to 8 subflows"),
+        ({"flow.multi.bytes": "1 MB"}, "flow.multi.mptcp: .*without end"),
+        ({"flow.multi.cc": "lia"}, "flow.multi.cc: \"lia\" is in no kernel"),
+    ],
+)
+def test_what_a_kernel_cannot_do_is_refused(change, refused):
+    with pytest.raises(ExperimentError, match=refused):
+        fairway.run(EXPERIMENT, overrides=change, backend="linux")
+
+
+def test_the_simulator_keeps_connections_apart():
+    one, other = fairway.run(EXPERIMENT).summary["flows"]
+    assert (one["route"], other["route"]) == ("north", "south")
