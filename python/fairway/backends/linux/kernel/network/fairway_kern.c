@@ -10,6 +10,7 @@
 #include <linux/hrtimer.h>
 #include <linux/if_arp.h>
 #include <linux/init.h>
+#include <linux/interrupt.h>
 #include <linux/ip.h>
 #include <linux/netdevice.h>
 #include <linux/proc_fs.h>
@@ -26,8 +27,16 @@ static struct net_device **devices;
 static unsigned int device_count;
 static struct sk_buff **slots;
 static unsigned int slot_count;
+/*
+ * The timer expires in hard interrupts, as those of qdiscs do, and the work is done in a tasklet: a timer
+ * of soft interrupts that expires runs all of them whose slack has begun, such as the one that compresses
+ * acknowledgements (kernel/time/hrtimer.c, hrtimer_interrupt), so that hosts would acknowledge earlier
+ * because something happened in the network.
+ */
 static struct hrtimer timer;
 static u64 timer_at = NEVER;
+static void advance(struct tasklet_struct *unused);
+static DECLARE_TASKLET(work, advance);
 static bool has_begun;
 
 static void fail(void)
@@ -113,24 +122,28 @@ static void wake_at(u64 next)
 {
 	if (next < timer_at) {
 		timer_at = next;
-		hrtimer_start(&timer, ns_to_ktime(next), HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(&timer, ns_to_ktime(next), HRTIMER_MODE_ABS_HARD);
 	}
 }
 
 static enum hrtimer_restart wake(struct hrtimer *unused)
 {
+	tasklet_hi_schedule(&work);
+	return HRTIMER_NORESTART;
+}
+
+static void advance(struct tasklet_struct *unused)
+{
 	u64 next;
 
+	if (!has_begun)
+		return;
 	timer_at = NEVER;
 	next = fairway_advance(ktime_get_ns());
 	if (!fairway_is_well())
 		fail();
 	carry_out();
-	if (next == NEVER)
-		return HRTIMER_NORESTART;
-	timer_at = next;
-	hrtimer_set_expires(&timer, ns_to_ktime(next));
-	return HRTIMER_RESTART;
+	wake_at(next);
 }
 
 static netdev_tx_t fairway_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -195,6 +208,7 @@ static ssize_t fairway_write(struct file *file, const char __user *from, size_t 
 	}
 	if (!strncmp(text, "finish", 6) && has_begun) {
 		hrtimer_cancel(&timer);
+		tasklet_kill(&work);
 		local_bh_disable();
 		has_begun = false;
 		is_done = fairway_finish(ktime_get_ns());
@@ -219,7 +233,7 @@ static int __init fairway_init(void)
 	devices = kcalloc(device_count, sizeof(*devices), GFP_KERNEL);
 	if (!devices)
 		return -ENOMEM;
-	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	timer.function = wake;
 	for (i = 0; i < device_count; i++) {
 		devices[i] = alloc_netdev(0, "fairway%d", NET_NAME_ENUM, fairway_device);
