@@ -18,6 +18,7 @@ pub mod group;
 pub mod histogram;
 pub mod identify;
 pub mod pair;
+pub mod parting;
 pub mod report;
 pub mod rows;
 pub mod series;
