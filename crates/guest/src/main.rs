@@ -5,6 +5,7 @@
 //! `watch`, `states` and `counters` are what is measured, `run` is when. The same program is what
 //! starts such a kernel on the host: `supervise`.
 
+mod beginning;
 mod capture;
 mod connection;
 mod counters;

@@ -14,6 +14,7 @@ use fairway_guest::record::{
 };
 
 use crate::Error;
+use crate::beginning::now_and_beginning;
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
 use crate::datagrams::Datagrams;
@@ -24,8 +25,6 @@ use crate::threads::Stacks;
 use crate::transfer::{self, Transfer};
 use crate::watch::Watch;
 
-/// Between the end of the preparations and the beginning of the run.
-const LEAD_NS: u64 = 1_000_000;
 /// Time between two looks at the packets: short if there are many, so that no ring overflows.
 const SHORTEST_LOOK_NS: u64 = 500_000;
 const LONGEST_LOOK_NS: u64 = 50_000_000;
@@ -79,11 +78,11 @@ impl<'a> Run<'a> {
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
-        let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
+        let [now_ns, begin_ns] = now_and_beginning(plan.is_emulated).map_err(failed)?;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;
         }
-        let begin_wall_ns = sys::wall_ns().map_err(failed)? + LEAD_NS;
+        let begin_wall_ns = sys::wall_ns().map_err(failed)? + (begin_ns - now_ns);
         watch.begin(begin_wall_ns);
         let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
         let mut stacks =
