@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fairway.capture.analysis.command import analyze as analyze
     from fairway.capture.analysis.result import Analysis as Analysis
     from fairway.capture.animation import animate as animate
+    from fairway.compare.agree.parting import FirstDifference as FirstDifference
+    from fairway.compare.agree.parting import first_difference as first_difference
     from fairway.compare.agree.run import Agreement as Agreement
     from fairway.compare.agree.run import agree as agree
     from fairway.compare.fidelity.run import Fidelity as Fidelity
@@ -49,6 +51,7 @@ _NAMES = {
     "capture.analysis.command": "analyze",
     "capture.analysis.result": "Analysis",
     "capture.animation": "animate",
+    "compare.agree.parting": "FirstDifference first_difference",
     "compare.agree.run": "Agreement agree",
     "compare.fidelity.run": "Fidelity fidelity",
     "compare.gallery.run": "gallery portrait",

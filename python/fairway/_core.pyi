@@ -38,6 +38,7 @@ __all__ = [
     "check_captures",
     "compare_captures",
     "entries",
+    "first_difference",
     "fluid_fixed_point",
     "fluid_rules",
     "fluid_run",
@@ -686,6 +687,16 @@ def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> 
 
     Raises:
         CaptureError: If nothing of one can be read, one is a pipe, or they have nothing in common.
+        KeyboardInterrupt: On Ctrl-C.
+    """
+
+def first_difference(paths: tuple[str | PathLike[str], str | PathLike[str]], before: int) -> str:
+    """The first packet at which two captures of one experiment part, as JSON. Releases the GIL.
+
+    `before` is how many packets before it are told.
+
+    Raises:
+        CaptureError: If nothing of one can be read.
         KeyboardInterrupt: On Ctrl-C.
     """
 

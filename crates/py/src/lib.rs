@@ -8,6 +8,7 @@ mod linux;
 mod model;
 mod pair;
 mod parquet;
+mod parting;
 mod quantity;
 mod script;
 mod sweep;
@@ -265,6 +266,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capture::analyse, module)?)?;
     module.add_function(wrap_pyfunction!(pair::compare_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(parting::first_difference, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_fates, module)?)?;
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;

@@ -15,6 +15,9 @@ from fairway.errors import InputError
 DESCRIPTION = "kernel.json"
 #: The executable of a built kernel.
 EXECUTABLE = "linux"
+#: Room for headers in a buffer of a kernel that Fairway builds, without wireless links and tunnels
+#: (include/net/tcp.h, MAX_TCP_HEADER).
+HEADER_ROOM = "192 bytes"
 #: Longest time that a kernel may take to say its version, in seconds; it takes a few milliseconds.
 _ANSWER_S = 10
 

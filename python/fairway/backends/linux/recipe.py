@@ -110,7 +110,7 @@ DEVICES = Edit(
     replace="fairway-objs := fairway_kern.o fairway_user.o\n\nobj-y := fairway.o stdio_console.o",
     why="devices of Fairway's network",
     required=False,
-    otherwise="experiments need `[linux] network = \"tc\"`",
+    otherwise='experiments need `[linux] network = "tc"`',
 )
 
 EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS, DEVICES)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from fairway.backends import Backend
+from fairway.backends.linux.kernel import HEADER_ROOM
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.ground import registry, store
@@ -42,9 +43,6 @@ TABLE = "traces.csv.gz"
 KEY = ("scenario", "congestion_control")
 #: The summary leaves out the first slow start: seconds.
 SETTLED_S = 10
-#: What the kernel that Fairway builds has room for in a buffer, without wireless links and tunnels
-#: (include/net/tcp.h, MAX_TCP_HEADER).
-HEADER_ROOM = "192 bytes"
 #: Column of a trace -> column of `Run.tcp_info` and the factor between them.
 TRACE_COLUMNS = {
     "t_s": ("t_s", 1),

@@ -1,0 +1,236 @@
+"""The first packet at which two backends part on one experiment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairway import _core
+from fairway.algorithm import permitting
+from fairway.backends import Backend
+from fairway.backends import backend as find_backend
+from fairway.backends.linux.kernel import HEADER_ROOM
+from fairway.errors import InputError, Interrupted
+from fairway.experiment.plan import Plan, plan
+from fairway.ground import text
+from fairway.ground.progress import reporter
+from fairway.plot.page import Table
+from fairway.results.run import Run
+from fairway.sweep.run import run_plan
+
+#: Packets shown before the difference.
+BEFORE = 12
+#: Ports of a simulated connection count from these, those of listeners one further for each round
+#: (crates/sim/src/capture/addresses.rs).
+_OPENERS, _LISTENERS, _IN_ROUND = 50_000, 42_000, 4_000
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """Where two backends part.
+
+    Attributes:
+        sides: Names of both backends.
+        packets: Packets compared on each side, at all hosts.
+        host: The host that saw the difference; None if there is none.
+        flow: Id of the flow, if a simulated side tells which it is.
+        parting: What was seen there, as `_core.first_difference` has it.
+        assumed: What was set on both sides because the experiment does not: path -> value.
+    """
+
+    title: str
+    sides: tuple[str, str]
+    packets: tuple[int, int]
+    host: str | None
+    flow: str | None
+    parting: Mapping[str, Any] | None
+    assumed: Mapping[str, Any]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all packets are the same."""
+        return self.parting is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "title": self.title,
+            "sides": list(self.sides),
+            "packets": list(self.packets),
+            "host": self.host,
+            "flow": self.flow,
+            "parting": None if self.parting is None else dict(self.parting),
+            "assumed": dict(self.assumed),
+        }
+
+    def sentence(self) -> str:
+        """What was found, in words."""
+        counts = " and ".join(
+            f"{text.count(n, 'packet')} on {side}"
+            for n, side in zip(self.packets, self.sides, strict=True)
+        )
+        if self.parting is None:
+            return f"{' and '.join(self.sides)} send the same packets: {counts} at all hosts."
+        kind = "connection" if self.parting["is_tcp"] else "datagram flow"
+        flow = self.flow or f"{kind} {self.parting['connection']}"
+        times = " and ".join(
+            f"{packets[0]['at_ns'] / 1e6:.3f} ms of {side}"
+            for side, packets in zip(self.sides, self.parting["after"], strict=True)
+            if packets
+        )
+        return (
+            f"{' and '.join(self.sides)} part at host {self.host} in {flow}, after "
+            f"{text.count(self.parting['same'], 'packet')} that are the same, at {times}."
+        )
+
+    def tables(self) -> list[Table]:
+        """The last packets that are the same, and those that follow on each side."""
+        if self.parting is None:
+            return []
+        columns = ["ms", "", "flags", "seq", "bytes", "ack", "window", "SACK"]
+        parts = [(f"The same, times of {self.sides[0]}", self.parting["before"])]
+        parts += list(zip(self.sides, self.parting["after"], strict=True))
+        return [
+            Table(caption, columns, [_row(one) for one in packets], labels=3, trailing=1)
+            for caption, packets in parts
+            if packets
+        ]
+
+
+def first_difference(
+    experiment: str | Path | Mapping[str, Any],
+    *,
+    against: Sequence[str | Backend] = ("sim", "linux"),
+    overrides: Mapping[str, Any] | None = None,
+    allow_python: bool = False,
+    quiet: bool = True,
+) -> FirstDifference:
+    """Run an experiment once on two backends, with captures at the hosts, and find where they part.
+
+    Args:
+        experiment: A path, the text of an experiment file, or its content as a mapping.
+        against: Two backends, by their names or as they are.
+        overrides: Values to set first: path -> value.
+        allow_python: Whether the experiment may name modules, which are imported and run.
+        quiet: Whether to show no progress on standard error.
+
+    Raises:
+        fairway.ExperimentError: If the experiment is not valid.
+        fairway.InputError: If something given cannot be used, or a backend is not there.
+        fairway.RunFailed: If a run failed.
+    """
+    sides = [find_backend(side) if isinstance(side, str) else side for side in against]
+    if len(sides) != 2:
+        listed = ", ".join(side.name for side in sides) or "none"
+        raise InputError(f"--first-difference: backends {listed}: expected two, such as sim,linux")
+    unable = next((side.name for side in sides if side.name != "sim"), None)
+    with permitting(python=allow_python, backend=unable):
+        planned, assumed = _planned(experiment, sides, overrides or {})
+    runs = [_run(planned, side, quiet=quiet) for side in reversed(sides)][::-1]
+    found = _compare(runs)
+    host, parting = found.first
+    return FirstDifference(
+        planned.title, (sides[0].name, sides[1].name), found.packets, host,
+        _flow(runs, sides, parting), parting, assumed,
+    )  # fmt: skip
+
+
+def _planned(
+    experiment: str | Path | Mapping[str, Any],
+    sides: Sequence[Backend],
+    overrides: Mapping[str, Any],
+) -> tuple[Plan, dict[str, Any]]:
+    """The experiment's first seed, and what was assumed for it."""
+    captured = {**overrides, "capture.at": "hosts"}
+    planned = plan(experiment, overrides=captured)
+    assumed = {}
+    stack = planned.points[0].experiment.get("stack", {})
+    is_linux = str(stack.get("preset", "linux")).startswith("linux")
+    if is_linux and "header_room" not in stack and any(side.name == "linux" for side in sides):
+        assumed = {"stack.header_room": HEADER_ROOM}
+        planned = plan(experiment, overrides={**captured, **assumed})
+    if planned.axes:
+        raise InputError(
+            f"--first-difference: the experiment varies {', '.join(planned.axes)}; compare one "
+            f"point: set it, as in --set {planned.axes[0]}=VALUE, in a file without [sweep]"
+        )
+    return Plan(planned.title, (), planned.points[:1], planned.algorithms), assumed
+
+
+def _run(planned: Plan, side: Backend, *, quiet: bool) -> Run:
+    progress = reporter(side.name, quiet=quiet)
+    return run_plan(planned, side, threads=1, progress=progress).outcomes[0].run
+
+
+@dataclass(frozen=True)
+class _Found:
+    packets: tuple[int, int]
+    first: tuple[str | None, dict[str, Any] | None]
+
+
+def _compare(runs: Sequence[Run]) -> _Found:
+    """Hold the captures of each host against each other; the earliest difference counts."""
+    packets = [0, 0]
+    first: tuple[str | None, dict[str, Any] | None] = (None, None)
+    for host, paths in _common(runs):
+        try:
+            found = json.loads(_core.first_difference(paths, BEFORE))
+        except _core.CaptureError as error:
+            raise InputError(f"--first-difference: {error}") from None
+        except KeyboardInterrupt:
+            raise Interrupted("stopped while captures were compared") from None
+        packets = [so_far + more for so_far, more in zip(packets, found["packets"], strict=True)]
+        parting = found["parting"]
+        if parting and (first[1] is None or parting["at_ns"] < first[1]["at_ns"]):
+            first = (host, parting)
+    return _Found((packets[0], packets[1]), first)
+
+
+def _common(runs: Sequence[Run]) -> Iterator[tuple[str, tuple[Path, Path]]]:
+    """Captures that both runs have, by host."""
+    named = [
+        {path.stem: path for path in sorted(run.captures.iterdir())} if run.captures else {}
+        for run in runs
+    ]
+    hosts = [host for host in named[0] if host in named[1]]
+    if not hosts:
+        listed = " and ".join(", ".join(one) or "none" for one in named)
+        raise InputError(
+            f"--first-difference: captures of {listed}: no host is in both; only backends that "
+            "capture packets can be compared, which are sim and linux"
+        )
+    for host in hosts:
+        yield host, (named[0][host], named[1][host])
+
+
+def _flow(
+    runs: Sequence[Run], sides: Sequence[Backend], parting: Mapping[str, Any] | None
+) -> str | None:
+    """The id of the flow: simulated ports tell its index."""
+    if parting is None or not parting["is_tcp"]:
+        return None
+    for run, side, ends in zip(runs, sides, parting["ends"], strict=True):
+        if side.name == "sim" and ends:
+            opener, listener = (int(end.rpartition(":")[2]) for end in ends)
+            index = opener - _OPENERS + _IN_ROUND * (listener - _LISTENERS)
+            flows = run.summary["flows"]
+            if 0 <= index < len(flows):
+                return str(flows[index]["id"])
+    return None
+
+
+def _row(packet: Mapping[str, Any]) -> list[str]:
+    blocks = " ".join(f"{left}–{right}" for left, right in packet["sack"])
+    return [
+        f"{packet['at_ns'] / 1e6:.3f}",
+        "→" if packet["forward"] else "←",
+        " ".join(packet["flags"]),
+        str(packet["seq"]),
+        str(packet["bytes"]),
+        text.ABSENT if packet["ack"] is None else str(packet["ack"]),
+        str(packet["window"]),
+        blocks,
+    ]

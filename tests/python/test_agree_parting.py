@@ -1,0 +1,182 @@
+"""`fairway agree --first-difference`: captures made by hand, and the simulator beside a kernel."""
+
+import json
+import struct
+
+import pytest
+
+import fairway
+from conftest import ScriptedBackend, run_of
+from fairway.backends.linux import cache
+from fairway.backends.sim import Simulator
+from fairway.cli import main as cli
+from fairway.compare.agree import parting
+from fairway.errors import InputError
+from fairway.results.captures import new_directory
+
+EXPERIMENT = """
+title = "one"
+duration = "2 s"
+seed = 1
+[stack]
+preset = "linux-6.1"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "droptail", limit = "20 packets" }
+[[flow]]
+cc = "reno"
+"""
+#: One packet in twenty is lost on a path of 0.4 ms: timeouts, probes, undone reductions.
+LOSSY = """
+title = "lossy"
+duration = "2 s"
+seed = 1
+[stack]
+preset = "linux-6.1"
+[topology]
+kind = "dumbbell"
+[topology.bottleneck]
+rate = "100 Mbit/s"
+delay = "0.2 ms"
+loss = { kind = "bernoulli", probability = 0.05 }
+queue = { kind = "droptail", limit = "100 packets" }
+[[flow]]
+cc = "cubic"
+"""
+SYN, PSH, ACK = 2, 8, 16
+#: First sequence numbers of both ends; the second side's opener begins just before 2³².
+FIRST = {"ours": (100, 900), "theirs": (2**32 - 1, 7)}
+
+
+def packet(side, at_us, forward, seq, ack, length, flags):
+    """A record of a pcap file of raw IP: numbers count from the SYNs'."""
+    own, other = (0, 1) if forward else (1, 0)
+    first = FIRST[side]
+    ports = (50_000, 42_000) if forward else (42_000, 50_000)
+    hosts = (b"\x0a\x0a\x00\x01", b"\x0a\x14\x00\x01")
+    source, sink = hosts if forward else hosts[::-1]
+    tcp = struct.pack(
+        ">HHIIBBHHH", *ports, (first[own] + seq) % 2**32, (first[other] + ack) % 2**32, 5 << 4,
+        flags, 500, 0, 0,
+    )  # fmt: skip
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 40 + length, 0, 0, 64, 6, 0, source, sink)
+    data = ip + tcp + bytes(length)
+    header = struct.pack("<IIII", at_us // 10**6, at_us % 10**6, len(data), len(data))
+    return header + data
+
+
+def scripted(name, packets, host="s0"):
+    """A backend whose runs have one capture, of these packets."""
+
+    def act(experiment, control):
+        run = run_of({**experiment, "flow": experiment["flow"] * 2}, [1e6, 1e6])
+        directory = new_directory()
+        begin = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
+        (directory / f"{host}.pcap").write_bytes(begin + b"".join(packets))
+        run.captures = directory
+        return run
+
+    backend = ScriptedBackend(act)
+    backend.name = name
+    return backend
+
+
+def handshake(side, at_us=0):
+    return [
+        packet(side, at_us, True, 0, 0, 0, SYN),
+        packet(side, at_us + 1000, False, 0, 1, 0, SYN | ACK),
+        packet(side, at_us + 1000, True, 1, 1, 0, ACK),
+        packet(side, at_us + 1000, True, 1, 1, 1000, ACK),
+    ]
+
+
+def compared(ours, theirs, **more):
+    sides = [scripted("ours", ours), scripted("theirs", theirs)]
+    return parting.first_difference(EXPERIMENT, against=sides, **more)
+
+
+def test_where_two_captures_part():
+    acked = [packet("ours", 2000, False, 1, 1001, 0, ACK)]
+    ours = [*handshake("ours"), *acked, packet("ours", 2000, True, 1001, 1, 1000, ACK)]
+    theirs = [
+        *handshake("theirs", 3),
+        packet("theirs", 2003, False, 1, 1001, 0, ACK),
+        packet("theirs", 2004, True, 1001, 1, 400, ACK | PSH),
+    ]
+    found = compared(ours, theirs)
+    assert (found.host, found.packets, found.agrees) == ("s0", (6, 6), False)
+    first = [side[0] for side in found.parting["after"]]
+    assert [(one["at_ns"], one["seq"], one["bytes"]) for one in first] == [
+        (2_000_000, 1001, 1000),
+        (2_004_000, 1001, 400),
+    ]
+    assert found.parting["same"] == 5 and len(found.parting["before"]) == 5
+    assert found.sentence() == (
+        "ours and theirs part at host s0 in connection 0, after 5 packets that are the same, at "
+        "2.000 ms of ours and 2.004 ms of theirs."
+    )
+    before, left, right = found.tables()
+    assert before.rows[0] == ["0.000", "→", "SYN", "0", "0", "–", "500", ""]
+    assert left.rows == [["2.000", "→", "ACK", "1001", "1000", "1", "500", ""]]
+    assert right.rows == [["2.004", "→", "PSH ACK", "1001", "400", "1", "500", ""]]
+
+
+def test_the_same_packets():
+    found = compared(handshake("ours"), handshake("theirs", 7))
+    assert (found.agrees, found.tables()) == (True, [])
+    assert found.sentence() == (
+        "ours and theirs send the same packets: 4 packets on ours and 4 packets on theirs at all "
+        "hosts."
+    )
+    assert found.to_json()["parting"] is None
+
+
+def test_what_cannot_be_compared():
+    ours = scripted("ours", handshake("ours"))
+    with pytest.raises(InputError, match="backends ours: expected two"):
+        parting.first_difference(EXPERIMENT, against=[ours])
+    elsewhere = scripted("theirs", handshake("theirs"), host="d0")
+    with pytest.raises(InputError, match="captures of s0 and d0: no host is in both"):
+        parting.first_difference(EXPERIMENT, against=[ours, elsewhere])
+    sweep = EXPERIMENT + '[sweep]\n"flow.0.cc" = ["reno", "cubic"]\n'
+    with pytest.raises(InputError, match=r"varies flow\.0\.cc; compare one point"):
+        parting.first_difference(sweep, against=[ours, elsewhere])
+
+
+def test_the_simulator_sends_the_same_packets_twice():
+    again = Simulator()
+    again.name = "again"
+    found = fairway.first_difference(EXPERIMENT, against=["sim", again])
+    assert found.agrees and found.packets[0] == found.packets[1] > 1000
+    # Another seed of a lossy path parts, in the flow that the ports tell.
+    lossy = {"topology.bottleneck.loss": {"kind": "bernoulli", "probability": 0.02}}
+    run = again.run
+    again.run = lambda experiment, *more: run({**experiment, "seed": 2}, *more)
+    found = fairway.first_difference(EXPERIMENT, against=["sim", again], overrides=lossy)
+    assert (found.agrees, found.flow) == (False, "reno#0")
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.toml").write_text(EXPERIMENT)
+    assert cli.guarded(["agree", "one.toml", "--first-difference", "--seeds", "3"]) == 2
+    assert "--seeds: of no use" in capsys.readouterr().err
+    assert cli.guarded(["agree", "one.toml", "--first-difference", "--against", "sim,model"]) == 2
+    assert "no host is in both" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [tmp_path / "one.toml"]
+
+
+def test_a_kernel_sends_what_the_simulator_sends(tmp_path, monkeypatch, capsys):
+    kernel = cache.find()
+    if kernel is None or not kernel.virtual_time or not kernel.has_network:
+        pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lossy.toml").write_text(LOSSY)
+    command = ["agree", "lossy.toml", "--first-difference", "--check", "--json", "--quiet"]
+    assert cli.guarded(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["parting"] is None and found["assumed"] == {"stack.header_room": "192 bytes"}
+    assert found["packets"][0] == found["packets"][1] > 5_000
