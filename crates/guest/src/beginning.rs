@@ -14,7 +14,8 @@ const TICKS: u64 = 512;
 /// one at which timers count from zero as there. Otherwise timestamps, which count milliseconds, and
 /// timeouts differ by where in their grid a run begins.
 pub fn now_and_beginning(is_in_step: bool) -> std::io::Result<[u64; 2]> {
-    let list = if is_in_step { std::fs::read_to_string("/proc/timer_list")? } else { String::new() };
+    let list =
+        if is_in_step { std::fs::read_to_string("/proc/timer_list")? } else { String::new() };
     let now_ns = sys::now_ns()?;
     let soon_ns = now_ns + LEAD_NS;
     let begin_ns = ticks_of(&list).map_or(soon_ns, |ticks| in_step(soon_ns, ticks));
@@ -41,7 +42,8 @@ mod tests {
 
     #[test]
     fn a_run_begins_where_timers_count_from_zero() {
-        let list = "Timer List Version: v0.9\nnow at 1234567890 nsecs\n\ncpu: 0\n  jiffies: 4294667500\n";
+        let list =
+            "Timer List Version: v0.9\nnow at 1234567890 nsecs\n\ncpu: 0\n  jiffies: 4294667500\n";
         let ticks = ticks_of(list).unwrap();
         assert_eq!(ticks, [1_234_567_890, 4_294_667_500]);
         // 4,294,667,500 = 8,388,022 · 512 + 236, at 1234 ms: 276 ticks later, at 1510 ms.

@@ -131,7 +131,12 @@ impl Sender {
     }
 
     fn validate_window(&mut self) {
-        let limited = self.pass.waits_for_cwnd || self.board.pipe() >= self.cwnd();
+        let is_filled = if self.queue.is_some() {
+            self.flight_segments() >= self.cwnd() / self.mss()
+        } else {
+            self.board.pipe() >= self.cwnd()
+        };
+        let limited = self.pass.waits_for_cwnd || is_filled;
         if self.pass.sent || limited {
             self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
         }
