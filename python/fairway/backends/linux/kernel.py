@@ -30,7 +30,7 @@ class Kernel:
         release: Its version, as `uname -r` says it: "6.1.192".
         virtual_time: Whether it has virtual time; if not, it runs in real time at 100 Hz.
         repeatable: Whether FAIRWAY_SEED in its environment decides all that chance does in it.
-        has_network: Whether it has devices of Fairway's network; if not, only `network = "tc"` works.
+        has_network: Whether it has Fairway's devices; if not, only `network = "tc"` works.
         modules: Congestion controls of Fairway's that are in it, by file: "tcp_dcm_plus".
         extras: Congestion controls of others that were built in, by file: "tcp_mine".
         digest: SHA-256 of all that it was built from; empty if Fairway did not build it.
