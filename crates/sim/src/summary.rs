@@ -1,12 +1,12 @@
 //! From counters at both ends of the measuring window to the summary.
 
+use fairway_application::{self as application, Driver, Report};
 use fairway_schema::{
     ApplicationSummary, CompletionSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series,
     Summary, Transfer, WlanNodeSummary, WlanSummary, completions,
 };
 use fairway_units::{Duration, Time};
 
-use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
 use crate::direction::Direction;
