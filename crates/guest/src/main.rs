@@ -9,6 +9,7 @@ mod capture;
 mod connection;
 mod counters;
 mod datagrams;
+mod driven;
 mod packet;
 mod run;
 mod setup;

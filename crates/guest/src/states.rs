@@ -21,8 +21,8 @@ pub struct States {
     /// The end of what was read, if it is no whole line.
     rest: String,
     of_port: Vec<Option<u32>>,
-    /// By flow: reductions and timeouts.
-    pub counts: Vec<(u64, u64)>,
+    /// By flow, of its source and of its sink: reductions and timeouts.
+    pub counts: Vec<[(u64, u64); 2]>,
 }
 
 impl States {
@@ -36,7 +36,7 @@ impl States {
         let pipe = options.read(true).custom_flags(libc::O_NONBLOCK);
         let pipe = pipe.open(Path::new(TRACING).join("trace_pipe"))?;
         let of_port = plan.flows_by_port();
-        Ok(States { pipe, rest: String::new(), of_port, counts: vec![(0, 0); plan.flows.len()] })
+        Ok(States { pipe, rest: String::new(), of_port, counts: vec![[(0, 0); 2]; plan.flows.len()] })
     }
 
     /// Counts what has happened since the last time.
@@ -51,9 +51,13 @@ impl States {
             };
             self.rest.push_str(&String::from_utf8_lossy(&buffer[..length]));
             let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
-            for (port, state) in self.rest[..whole].lines().filter_map(read_line) {
-                let flow = self.of_port[usize::from(port)];
-                if let Some(count) = flow.and_then(|flow| self.counts.get_mut(flow as usize)) {
+            for (ports, state) in self.rest[..whole].lines().filter_map(read_line) {
+                let [to, from] = ports.map(|port| self.of_port[usize::from(port)]);
+                let side = to.map(|flow| (flow, 0)).or_else(|| Some((from?, 1)));
+                if let Some((flow, side)) = side
+                    && let Some(sides) = self.counts.get_mut(flow as usize)
+                {
+                    let count = &mut sides[side];
                     count.0 += 1;
                     count.1 += u64::from(state == LOSS);
                 }
@@ -63,12 +67,13 @@ impl States {
     }
 }
 
-/// The port that a connection goes to and its new state.
-fn read_line(line: &str) -> Option<(u16, u8)> {
+/// The port that data go to, the one they come from, and the new state.
+fn read_line(line: &str) -> Option<([u16; 2], u8)> {
     let (_, event) = line.split_once("tcp_cong_state_set:")?;
     let field =
         |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
-    Some((field("dport=")?.parse().ok()?, field("cong_state=")?.parse().ok()?))
+    let ports = [field("dport=")?.parse().ok()?, field("sport=")?.parse().ok()?];
+    Some((ports, field("cong_state=")?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -82,15 +87,15 @@ mod tests {
         let line = "          <idle>-0       [000] ..s2.     1.234567: tcp_cong_state_set: \
                     family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 \
                     saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 cong_state=4";
-        assert_eq!(read_line(line), Some((5001, 4)));
+        assert_eq!(read_line(line), Some(([5001, 40000], 4)));
         assert_eq!(read_line("CPU:0 [LOST 12 EVENTS]"), None);
     }
 
     proptest! {
         #[test]
         fn any_line_is_none_or_an_event(words in "(tcp_cong_state_set:)?[a-z= 0-9:]{0,60}") {
-            if let Some((port, state)) = read_line(&words) {
-                prop_assert!(words.contains(&port.to_string()));
+            if let Some((ports, state)) = read_line(&words) {
+                prop_assert!(ports.iter().all(|port| words.contains(&port.to_string())));
                 prop_assert!(words.contains(&state.to_string()));
             }
         }
