@@ -141,8 +141,16 @@ impl Session {
             return None;
         };
         self.next_outcome += 1;
+        // Not before: a packet that is sent meanwhile would take the place of one that has just arrived.
         let device = match outcome {
-            Outcome::Arrived { path, .. } => self.paths.device_at_end(path),
+            Outcome::Arrived { slot, path, .. } => {
+                self.emulator.release(slot);
+                self.paths.device_at_end(path)
+            }
+            Outcome::Gone { slot } => {
+                self.emulator.release(slot);
+                0
+            }
             _ => 0,
         };
         Some((outcome, device))
