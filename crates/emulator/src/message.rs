@@ -50,10 +50,15 @@ pub struct Measured {
     pub wlan: Option<WlanSummary>,
     /// For each flow, its packets towards the sink at both ends of the measuring window.
     pub flows: Vec<[FlowMark; 2]>,
-    /// For each flow, its data packets that have arrived over the whole run.
+    /// For each connection, its packets towards the source.
+    pub back: Vec<[FlowMark; 2]>,
+    /// For each flow, its data packets that have arrived over the whole run, those towards the source
+    /// included.
     pub arrivals: Vec<u64>,
     /// For each flow, its data packets that a queue dropped in the measuring window.
     pub dropped: Vec<u64>,
+    /// For each connection, the same of data packets towards the source.
+    pub dropped_back: Vec<u64>,
     /// For each flow, the route that it was given, if it had a choice.
     pub routes: Vec<Option<String>>,
     /// Packets that belong to no flow, which are dropped.

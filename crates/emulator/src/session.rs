@@ -141,8 +141,16 @@ impl Session {
             return None;
         };
         self.next_outcome += 1;
+        // Not before: a packet that is sent meanwhile would take the place of one that has just arrived.
         let device = match outcome {
-            Outcome::Arrived { path, .. } => self.paths.device_at_end(path),
+            Outcome::Arrived { slot, path, .. } => {
+                self.emulator.release(slot);
+                self.paths.device_at_end(path)
+            }
+            Outcome::Gone { slot } => {
+                self.emulator.release(slot);
+                0
+            }
             _ => 0,
         };
         Some((outcome, device))
@@ -198,20 +206,22 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
     let none = PathCounts::default();
     let flows = paths.len() - connections;
     let path = |flow: usize| if flow < connections { 2 * flow } else { connections + flow };
-    let marks = |flow: usize| {
-        let at = |counts: &Vec<PathCounts>| mark(counts.get(path(flow)).unwrap_or(&none));
-        [at(&window[0]), at(&window[1])]
-    };
-    let dropped = |flow: usize| {
-        let at = |counts: &Vec<PathCounts>| counts.get(path(flow)).unwrap_or(&none).dropped;
-        at(&window[1]) - at(&window[0])
+    let back = |flow: usize| 2 * flow + 1;
+    let at = |end: usize, path: usize| window[end].get(path).unwrap_or(&none);
+    let marks = |path: usize| [0, 1].map(|end| mark(at(end, path)));
+    let dropped = |path: usize| at(1, path).dropped - at(0, path).dropped;
+    let arrivals = |flow: usize| {
+        let coming_back = if flow < connections { paths[back(flow)].arrivals } else { 0 };
+        paths[path(flow)].arrivals + coming_back
     };
     Measured {
         links,
         wlan,
-        flows: (0..flows).map(marks).collect(),
-        dropped: (0..flows).map(dropped).collect(),
-        arrivals: (0..flows).map(|flow| paths[path(flow)].arrivals).collect(),
+        flows: (0..flows).map(|flow| marks(path(flow))).collect(),
+        back: (0..connections).map(|flow| marks(back(flow))).collect(),
+        dropped: (0..flows).map(|flow| dropped(path(flow))).collect(),
+        dropped_back: (0..connections).map(|flow| dropped(back(flow))).collect(),
+        arrivals: (0..flows).map(arrivals).collect(),
         routes,
         foreign_packets,
         remarks,

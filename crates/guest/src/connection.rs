@@ -20,7 +20,7 @@ use crate::threads::Stacks;
 /// Threads of one connection.
 pub const THREADS: usize = 2;
 /// What is sent, as much as one write has.
-static DATA: [u8; 64 << 10] = [0; 64 << 10];
+pub static DATA: [u8; 64 << 10] = [0; 64 << 10];
 /// What parts flows that start together, so that they do so in their order, as in the simulator: the
 /// kernel would wake their threads in another one. Reading its clock takes some 100 ns of virtual time
 /// (`timer_read` of arch/um/kernel/time.c), of which a thread that wakes up does several.
@@ -254,7 +254,7 @@ impl Ends {
 
 /// What the kernel says of a connection that the network has failed, or the other end: such an
 /// error is a result, any other one is the guest's own fault.
-fn network_fault(error: &io::Error) -> Option<Errno> {
+pub fn network_fault(error: &io::Error) -> Option<Errno> {
     let errno = Errno::from_raw(error.raw_os_error()?);
     matches!(
         errno,
@@ -275,21 +275,32 @@ fn network_fault(error: &io::Error) -> Option<Errno> {
 
 fn listen(flow: &Flow) -> io::Result<Socket> {
     let socket = tcp_socket(flow)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, flow.port).into())?;
-    socket.listen(1)?;
+    bind_and_listen(&socket, flow.port)?;
     Ok(socket)
+}
+
+/// Waits for one connection at a port.
+pub fn bind_and_listen(socket: &Socket, port: u16) -> io::Result<()> {
+    socket.set_reuse_address(true)?;
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port).into())?;
+    socket.listen(1)
 }
 
 fn prepare_source(flow: &Flow) -> io::Result<Socket> {
     let socket = tcp_socket(flow)?;
-    socket.set_tcp_congestion(flow.cc.as_bytes()).map_err(|error| {
-        io::Error::new(error.kind(), format!("TCP_CONGESTION \"{}\": {error}", flow.cc))
-    })?;
+    set_algorithm(&socket, &flow.cc)?;
     Ok(socket)
 }
 
-fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
+/// Sets `TCP_CONGESTION`; sockets that a listener accepts have its own.
+pub fn set_algorithm(socket: &Socket, cc: &str) -> io::Result<()> {
+    socket.set_tcp_congestion(cc.as_bytes()).map_err(|error| {
+        io::Error::new(error.kind(), format!("TCP_CONGESTION \"{cc}\": {error}"))
+    })
+}
+
+/// A socket with a flow's options.
+pub fn tcp_socket(flow: &Flow) -> io::Result<Socket> {
     let protocol = match flow.subflow {
         Some(_) => Protocol::from(fairway_socket::MPTCP),
         None => Protocol::TCP,

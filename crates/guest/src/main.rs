@@ -10,6 +10,7 @@ mod capture;
 mod connection;
 mod counters;
 mod datagrams;
+mod driven;
 mod packet;
 mod run;
 mod setup;

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use fairway_net::datagrams::{self, Periods};
 use fairway_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One experiment, as namespaces, devices, lines for `ip` and `tc`, and sockets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,10 @@ pub struct Plan {
     pub devices: Vec<(usize, String)>,
     /// The connections.
     pub flows: Vec<Flow>,
+    /// The experiment, as a resolved document: what applications do that decide as they go. Null where
+    /// no flow [`is driven`](Flow::is_driven).
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub experiment: Value,
     /// Flows of datagrams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datagrams: Vec<Datagrams>,
@@ -51,6 +56,8 @@ pub struct Plan {
 pub enum Row {
     /// The connection of this index.
     Connection(usize),
+    /// What comes back on the connection of this index.
+    Back(usize),
     /// The flow of datagrams of this index.
     Datagrams(usize),
 }
@@ -65,7 +72,8 @@ impl Plan {
         flows
     }
 
-    /// Everything that has a row in results, in the order of the experiment.
+    /// Everything that has a row in results, in the order of the experiment, and then the data that
+    /// comes back.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.flows.len() + self.datagrams.len());
         let mut datagrams = self.datagrams.iter().enumerate().peekable();
@@ -77,7 +85,22 @@ impl Plan {
                 rows.push(Row::Connection(index));
             }
         }
+        let both_ways = (0..self.flows.len()).filter(|index| self.flows[*index].both_ways);
+        rows.extend(both_ways.map(Row::Back));
         rows
+    }
+
+    /// The rows that have time series.
+    pub fn sampled_rows(&self) -> Vec<Row> {
+        self.rows().into_iter().filter(|row| self.is_sampled(row)).collect()
+    }
+
+    /// Whether a row has time series.
+    pub fn is_sampled(&self, row: &Row) -> bool {
+        match *row {
+            Row::Connection(index) | Row::Back(index) => self.flows[index].is_sampled,
+            Row::Datagrams(_) => true,
+        }
     }
 }
 
@@ -136,15 +159,33 @@ pub struct Namespace {
     pub tc: Vec<String>,
 }
 
+/// What is added to the port of a sink for the port of a source that listens: a port that no flow has.
+pub const LISTENING_SOURCE: u16 = 11_000;
+
 /// One TCP connection, from a source that connects to a sink that listens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name in results.
     pub id: String,
+    /// Its place in the experiment.
+    #[serde(default)]
+    pub place: u32,
+    /// Whether its application decides as it goes: then one thread works it with all others of its kind.
+    #[serde(default)]
+    pub is_driven: bool,
+    /// Whether the sink sends, too.
+    #[serde(default)]
+    pub both_ways: bool,
+    /// Whether it has time series.
+    #[serde(default = "yes")]
+    pub is_sampled: bool,
     /// Index of the namespace it sends from.
     pub source: usize,
     /// Index of the namespace it sends to.
     pub sink: usize,
+    /// Address of the source.
+    #[serde(default = "unspecified")]
+    pub source_address: Ipv4Addr,
     /// Address of the sink.
     pub address: Ipv4Addr,
     /// Port of the sink; no two flows have the same, so a packet's port names its flow.
@@ -175,6 +216,14 @@ pub struct Subflow {
     pub of: usize,
     /// Address of its source, by which it is known from the others.
     pub source: Ipv4Addr,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn unspecified() -> Ipv4Addr {
+    Ipv4Addr::UNSPECIFIED
 }
 
 /// A flow of datagrams, from a socket that sends at its times to one that listens.

@@ -142,6 +142,9 @@ pub struct Totals {
     pub datagrams: Vec<DatagramTotals>,
     /// One entry a reported queue.
     pub queues: Vec<QueueTotals>,
+    /// One entry an application of the experiment, if any of them decides as it goes.
+    #[serde(default)]
+    pub applications: Vec<ApplicationTotals>,
     /// One entry a transfer.
     #[serde(default)]
     pub transfers: Vec<TransferTotals>,
@@ -155,8 +158,17 @@ pub struct Totals {
 pub struct FlowTotals {
     /// At the beginning and at the end of the measuring window.
     pub window: [FlowMark; 2],
+    /// The same of what comes back.
+    #[serde(default)]
+    pub back: [FlowMark; 2],
     /// Data packets that have reached the sink's host over the whole run.
     pub arrivals: u64,
+    /// When its application opened it, from the beginning of the run, if that was not its start.
+    #[serde(default)]
+    pub opened_ns: Option<u64>,
+    /// Bytes of its transfer, of an application that decides as it goes, once they are known.
+    #[serde(default)]
+    pub transfer_bytes: Option<u64>,
     /// When the sink had the last byte of a transfer with an end, from the beginning of the run.
     pub completed_ns: Option<u64>,
     /// When the source's handshake was done, from the beginning of the run, if it was.
@@ -183,6 +195,17 @@ pub struct DatagramTotals {
     pub delays_ns: [Option<u64>; 3],
     /// Why the guest could not send or receive it, if so.
     pub error: Option<String>,
+}
+
+/// What an application says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ApplicationTotals {
+    /// Bytes that were of use to it in the measuring window; all that was delivered if none.
+    pub goodput_bytes: Option<u64>,
+    /// From its start to its end, if it has ended.
+    pub completion_ns: Option<u64>,
+    /// Figures of its kind, in their order.
+    pub figures: Vec<Option<f64>>,
 }
 
 /// How a connection came to an early end that the network is the reason of.

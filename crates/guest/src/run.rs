@@ -18,6 +18,7 @@ use crate::beginning::now_and_beginning;
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
 use crate::datagrams::Datagrams;
+use crate::driven::{Applications, SINK, SOURCE};
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
@@ -48,8 +49,12 @@ pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
 
 struct Run<'a> {
     plan: &'a Plan,
-    connections: Vec<Connection>,
+    namespaces: &'a Namespaces,
+    /// Of each flow; none of those whose application decides as it goes.
+    connections: Vec<Option<Connection>>,
+    applications: Option<Applications<'a>>,
     datagrams: Vec<Datagrams>,
+    /// Those that have time series.
     rows: Vec<Row>,
     transfers: Vec<Transfer>,
     watch: Watch,
@@ -73,7 +78,7 @@ struct QueuePlace {
 }
 
 impl<'a> Run<'a> {
-    fn prepare(plan: &'a Plan, namespaces: &Namespaces) -> Result<Self, Error> {
+    fn prepare(plan: &'a Plan, namespaces: &'a Namespaces) -> Result<Self, Error> {
         let mut watch = Watch::open(plan, namespaces)?;
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
@@ -84,20 +89,26 @@ impl<'a> Run<'a> {
         }
         let begin_wall_ns = sys::wall_ns().map_err(failed)? + (begin_ns - now_ns);
         watch.begin(begin_wall_ns);
-        let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
+        let threaded = plan.flows.iter().filter(|flow| !flow.is_driven).count();
+        let threads = connection::THREADS * threaded + plan.datagrams.len();
         let mut stacks =
             Stacks::new(threads).map_err(|error| Error::new("making room for threads", error))?;
-        let mut connections: Vec<Connection> = Vec::with_capacity(plan.flows.len());
+        let mut connections: Vec<Option<Connection>> = Vec::with_capacity(plan.flows.len());
         let mut started_at = BTreeMap::new();
         for (index, flow) in plan.flows.iter().enumerate() {
+            if flow.is_driven {
+                connections.push(None);
+                continue;
+            }
             if let Some(subflow) = flow.subflow.filter(|subflow| subflow.of < index) {
-                let further = connections[subflow.of].further(subflow);
+                let further = connections[subflow.of].as_ref().map(|first| first.further(subflow));
                 connections.push(further);
                 continue;
             }
-            let ranks = started_at.entry(flow.start_ns).or_insert(0);
-            connections.push(Connection::start(flow, *ranks, namespaces, &mut stacks, begin_ns)?);
-            *ranks += 1;
+            let rank = started_at.entry(flow.start_ns).or_insert(0);
+            let connection = Connection::start(flow, *rank, namespaces, &mut stacks, begin_ns)?;
+            connections.push(Some(connection));
+            *rank += 1;
         }
         let datagrams = plan.datagrams.iter().map(|flow| {
             let begin_ns = [begin_ns, begin_wall_ns];
@@ -111,9 +122,11 @@ impl<'a> Run<'a> {
         let states = States::open(plan).ok();
         Ok(Run {
             plan,
+            namespaces,
             connections,
+            applications: Applications::new(plan, namespaces, begin_ns)?,
             datagrams,
-            rows: plan.rows(),
+            rows: plan.sampled_rows(),
             transfers,
             watch,
             places,
@@ -128,6 +141,7 @@ impl<'a> Run<'a> {
                 flows: vec![FlowTotals::default(); plan.flows.len()],
                 datagrams: vec![DatagramTotals::default(); plan.datagrams.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
+                applications: Vec::new(),
                 transfers: Vec::new(),
                 unseen_packets: 0,
             },
@@ -149,7 +163,10 @@ impl<'a> Run<'a> {
         loop {
             let mark_ns = marks.iter().flatten().copied().min().unwrap_or(u64::MAX);
             let t_ns = next_look_ns.min(next_sample_ns).min(mark_ns).min(plan.duration_ns);
-            sys::sleep_until(self.begin_ns + t_ns);
+            match &mut self.applications {
+                Some(applications) => applications.run_until(t_ns).map_err(failed)?,
+                None => sys::sleep_until(self.begin_ns + t_ns),
+            }
             let seen = self.watch.catch_up().map_err(failed)?;
             for flow in &mut self.datagrams {
                 flow.catch_up().map_err(failed)?;
@@ -180,22 +197,27 @@ impl<'a> Run<'a> {
                 self.progress.write_all_at(text.as_bytes(), 0).map_err(failed)?;
             }
             if t_ns >= plan.duration_ns {
-                return Ok(());
+                return self.namespaces.leave();
             }
         }
     }
 
     fn sample(&mut self, t_ns: u64) -> io::Result<()> {
-        for (flow, row) in (0..).zip(&self.rows) {
+        for (flow, row) in (0..).zip(self.rows.clone()) {
             let mut sample = FlowSample { t_ns, flow, ..FlowSample::default() };
-            match *row {
-                Row::Connection(index) if self.plan.flows[index].start_ns < t_ns => {
-                    let connection = &self.connections[index];
-                    let length = connection.source_info(&mut self.info)?.unwrap_or(0);
-                    sample.tcp_info.extend_from_slice(&self.info[..length]);
-                    sample.delivered_bytes = delivered_bytes(connection)?;
+            match row {
+                Row::Connection(index) => {
+                    if let Some(delivered) = self.look_at(index, [SOURCE, SINK], t_ns)? {
+                        sample.delivered_bytes = delivered;
+                        sample.tcp_info.extend_from_slice(&self.info);
+                    }
                 }
-                Row::Connection(_) => {}
+                Row::Back(index) => {
+                    if let Some(delivered) = self.look_at(index, [SINK, SOURCE], t_ns)? {
+                        sample.delivered_bytes = delivered;
+                        sample.tcp_info.extend_from_slice(&self.info);
+                    }
+                }
                 Row::Datagrams(index) => {
                     sample.delivered_bytes = self.datagrams[index].mark().delivered_bytes;
                 }
@@ -220,33 +242,86 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Asks the kernel about one end of a connection, for `info`; returns the bytes that the other one
+    /// has received. Nothing if it has not begun by then.
+    fn look_at(&mut self, flow: usize, [from, to]: [usize; 2], t_ns: u64) -> io::Result<Option<u64>> {
+        self.info.resize(MAX_TCP_INFO, 0);
+        let (length, delivered) = match (&self.connections[flow], &self.applications) {
+            (Some(connection), _) => {
+                if self.plan.flows[flow].start_ns >= t_ns {
+                    return Ok(None);
+                }
+                let Some(length) = connection.source_info(&mut self.info)? else { return Ok(None) };
+                (length, delivered_bytes(connection)?)
+            }
+            (None, Some(applications)) => match applications.of_flow(flow) {
+                Some(pair) => (pair.info(from, &mut self.info)?, pair.delivered_to(to)),
+                None => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        self.info.truncate(length);
+        Ok(Some(delivered))
+    }
+
+    /// The counters of one direction of a connection, if it was ever there.
+    fn mark_flow(
+        &mut self,
+        flow: usize,
+        [from, to]: [usize; 2],
+        t_ns: u64,
+    ) -> io::Result<Option<FlowMark>> {
+        // Of a connection that never was, the kernel may have forgotten what it had counted.
+        let driven = self.applications.as_ref().and_then(|all| all.of_flow(flow));
+        let handshake = match (&self.connections[flow], driven) {
+            (Some(connection), _) => connection.established().map(|found| found.retransmissions),
+            (None, driven) => driven.filter(|pair| pair.established.is_some()).map(|pair| pair.handshake(from)),
+        };
+        let Some(handshake) = handshake else { return Ok(None) };
+        let Some(delivered_bytes) = self.look_at(flow, [from, to], t_ns)? else { return Ok(None) };
+        let states = self.states.as_ref();
+        let counts = |states: &States| states.counts[flow][from];
+        let (reductions, timeouts) = states.map_or((0, 0), counts);
+        let count = |at| u64::from(fairway_socket::u32_at(&self.info, at));
+        let mark = FlowMark {
+            delivered_bytes,
+            segments: count(DATA_SEGS_OUT_AT),
+            retransmissions: count(fairway_socket::TOTAL_RETRANS_AT).saturating_sub(handshake),
+            reductions: reductions.saturating_sub(handshake),
+            timeouts: timeouts.saturating_sub(handshake),
+            ..FlowMark::default()
+        };
+        if from == SINK {
+            return Ok(Some(mark));
+        }
+        let watch = self.watch.flow(flow);
+        Ok(Some(FlowMark {
+            arrivals: watch.arrivals,
+            wire_bytes: watch.wire_bytes,
+            delay_ns: watch.delay_ns,
+            missing: watch.missing,
+            ..mark
+        }))
+    }
+
     /// Notes the counters at one end of the measuring window.
     fn mark(&mut self, end: usize) -> io::Result<()> {
-        for (index, connection) in self.connections.iter().enumerate() {
-            let Some(length) = connection.source_info(&mut self.info)? else { continue };
-            let info = &self.info[..length];
-            // Of a connection that never was, the kernel may have forgotten what it had counted.
-            let Some(established) = connection.established() else { continue };
-            let handshake = established.retransmissions;
-            let watch = self.watch.flow(index);
-            let (reductions, timeouts) =
-                self.states.as_ref().map_or((0, 0), |states| states.counts[index]);
-            self.totals.flows[index].window[end] = FlowMark {
-                delivered_bytes: delivered_bytes(connection)?,
-                segments: u64::from(fairway_socket::u32_at(info, DATA_SEGS_OUT_AT)),
-                retransmissions: u64::from(fairway_socket::u32_at(
-                    info,
-                    fairway_socket::TOTAL_RETRANS_AT,
-                ))
-                .saturating_sub(handshake),
-                reductions: reductions.saturating_sub(handshake),
-                timeouts: timeouts.saturating_sub(handshake),
-                arrivals: watch.arrivals,
-                wire_bytes: watch.wire_bytes,
-                delay_ns: watch.delay_ns,
-                missing: watch.missing,
-                ..FlowMark::default()
-            };
+        if let Some(applications) = &mut self.applications {
+            match end {
+                0 => applications.window_begins(),
+                _ => applications.window_ends(),
+            }
+        }
+        for index in 0..self.plan.flows.len() {
+            let t_ns = self.plan.window_ns[end];
+            if let Some(mark) = self.mark_flow(index, [SOURCE, SINK], t_ns)? {
+                self.totals.flows[index].window[end] = mark;
+            }
+            if self.plan.flows[index].both_ways
+                && let Some(mark) = self.mark_flow(index, [SINK, SOURCE], t_ns)?
+            {
+                self.totals.flows[index].back[end] = mark;
+            }
         }
         for (flow, totals) in self.datagrams.iter().zip(&mut self.totals.datagrams) {
             totals.window[end] = flow.mark();
@@ -277,10 +352,17 @@ impl<'a> Run<'a> {
             self.totals.flows.iter_mut().zip(&self.connections).enumerate()
         {
             flow.arrivals = self.watch.flow(index).arrivals;
-            flow.completed_ns = connection.completed_ns();
-            flow.established_ns = connection.established().map(|established| established.at_ns);
-            flow.given_up = connection.given_up();
-            flow.error = connection.error();
+            if let Some(connection) = connection {
+                flow.completed_ns = connection.completed_ns();
+                flow.established_ns = connection.established().map(|found| found.at_ns);
+                flow.given_up = connection.given_up();
+                flow.error = connection.error();
+            } else if let Some(applications) = &self.applications {
+                applications.note(index, flow);
+            }
+        }
+        if let Some(applications) = &self.applications {
+            self.totals.applications = applications.reports();
         }
         for (flow, totals) in self.datagrams.iter().zip(&mut self.totals.datagrams) {
             flow.finish(totals);

@@ -25,8 +25,8 @@ pub struct States {
     of_port: Vec<Option<u32>>,
     /// Of subflows, which share a port, by address of the source.
     of_source: BTreeMap<(Ipv4Addr, u16), u32>,
-    /// By flow: reductions and timeouts.
-    pub counts: Vec<(u64, u64)>,
+    /// By flow, of its source and of its sink: reductions and timeouts.
+    pub counts: Vec<[(u64, u64); 2]>,
 }
 
 impl States {
@@ -47,7 +47,7 @@ impl States {
             rest: String::new(),
             of_port: plan.flows_by_port(),
             of_source: subflows.collect(),
-            counts: vec![(0, 0); plan.flows.len()],
+            counts: vec![[(0, 0); 2]; plan.flows.len()],
         })
     }
 
@@ -63,10 +63,14 @@ impl States {
             };
             self.rest.push_str(&String::from_utf8_lossy(&buffer[..length]));
             let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
-            for (source, port, state) in self.rest[..whole].lines().filter_map(read_line) {
-                let subflow = self.of_source.get(&(source, port)).copied();
-                let flow = subflow.or(self.of_port[usize::from(port)]);
-                if let Some(count) = flow.and_then(|flow| self.counts.get_mut(flow as usize)) {
+            for (source, ports, state) in self.rest[..whole].lines().filter_map(read_line) {
+                let subflow = self.of_source.get(&(source, ports[0])).copied();
+                let [to, from] = ports.map(|port| self.of_port[usize::from(port)]);
+                let towards = subflow.or(to).map(|flow| (flow, 0));
+                if let Some((flow, side)) = towards.or_else(|| Some((from?, 1)))
+                    && let Some(sides) = self.counts.get_mut(flow as usize)
+                {
+                    let count = &mut sides[side];
                     count.0 += 1;
                     count.1 += u64::from(state == LOSS);
                 }
@@ -76,14 +80,13 @@ impl States {
     }
 }
 
-/// Where a connection comes from, the port that it goes to, and its new state.
-fn read_line(line: &str) -> Option<(Ipv4Addr, u16, u8)> {
+/// Where a connection comes from, the port that data go to, the one they come from, and the new state.
+fn read_line(line: &str) -> Option<(Ipv4Addr, [u16; 2], u8)> {
     let (_, event) = line.split_once("tcp_cong_state_set:")?;
     let field =
         |name: &str| event.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
-    let number = |name: &str| field(name)?.parse::<u16>().ok();
-    let state = u8::try_from(number("cong_state=")?).ok()?;
-    Some((field("saddr=")?.parse().ok()?, number("dport=")?, state))
+    let ports = [field("dport=")?.parse().ok()?, field("sport=")?.parse().ok()?];
+    Some((field("saddr=")?.parse().ok()?, ports, field("cong_state=")?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -97,15 +100,16 @@ mod tests {
         let line = "          <idle>-0       [000] ..s2.     1.234567: tcp_cong_state_set: \
                     family=AF_INET sport=40000 dport=5001 saddr=10.0.0.1 daddr=10.0.0.2 \
                     saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 cong_state=4";
-        assert_eq!(read_line(line), Some((Ipv4Addr::new(10, 0, 0, 1), 5001, 4)));
+        let source = Ipv4Addr::new(10, 0, 0, 1);
+        assert_eq!(read_line(line), Some((source, [5001, 40000], 4)));
         assert_eq!(read_line("CPU:0 [LOST 12 EVENTS]"), None);
     }
 
     proptest! {
         #[test]
         fn any_line_is_none_or_an_event(words in "(tcp_cong_state_set:)?[a-z= 0-9:]{0,60}") {
-            if let Some((_, port, state)) = read_line(&words) {
-                prop_assert!(words.contains(&port.to_string()));
+            if let Some((_, ports, state)) = read_line(&words) {
+                prop_assert!(ports.iter().all(|port| words.contains(&port.to_string())));
                 prop_assert!(words.contains(&state.to_string()));
             }
         }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use fairway_application::Direction;
 use fairway_emulator::message::{MEASURED, Measured, SAMPLES};
 use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
@@ -13,6 +14,7 @@ use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::applications;
 use crate::emulated;
 use crate::figures::summarise;
 use crate::programs::by_guest;
@@ -117,7 +119,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     }
     refuse_failures(&flows, &plan, &totals)?;
     let source = Source::open(directory, "flows.bin")?;
-    let (mut series, mut tcp_info) = samples::flows(experiment, plan.rows().len(), source)?;
+    let (mut series, mut tcp_info) = samples::flows(experiment, plan.sampled_rows().len(), source)?;
     let measured = match plan.is_emulated {
         true => Some(Source::open(directory, MEASURED)?.json::<Measured>()?),
         false => None,
@@ -139,14 +141,17 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
                 measured.foreign_packets
             ));
         }
-        emulated::complete(measured, experiment, &mut summary);
+        emulated::complete(measured, experiment, &plan.rows(), &mut summary);
     }
     let broken = broken(experiment, &flows, &totals);
     let id = |row: &Row| match *row {
         Row::Connection(index) => plan.flows[index].id.clone(),
+        Row::Back(index) => plan.flows[index].id.clone() + Direction::Reverse.suffix(),
         Row::Datagrams(index) => plan.datagrams[index].id.clone(),
     };
-    let mut flow_ids: Vec<String> = plan.rows().iter().map(id).collect();
+    let mut flow_ids: Vec<String> = plan.sampled_rows().iter().map(id).collect();
+    let mut applications = applications::summaries(experiment, &plan, &totals, &summary.flows);
+    summary.completions = applications::completions(experiment, &flows, &totals);
     let mut transfers = Vec::new();
     for (index, pair) in plan.transfers.iter().zip(&totals.transfers).enumerate() {
         let source = Source::open(directory, &transfer_file(index))?;
@@ -158,10 +163,13 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         }
         flow_ids.extend(measured.connections);
         summary.flows.extend(measured.flows);
-        summary.applications.push(measured.application);
+        applications.insert(measured.application.id.clone(), measured.application);
         transfers.push(measured.transfer);
     }
-    summary.metrics = Metrics::new(&compared(&summary.flows), summary.metrics.utilisation);
+    let in_order = experiment.applications.iter().filter_map(|of| applications.remove(&of.id));
+    summary.applications = in_order.collect();
+    let compared = compared(&summary.flows, &plan.rows());
+    summary.metrics = Metrics::new(&compared, summary.metrics.utilisation);
     Ok(Collected {
         summary,
         series,
@@ -179,10 +187,13 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     })
 }
 
-/// The flows that metrics compare with each other: those of TCP, or datagrams where there are none.
-pub(crate) fn compared(flows: &[FlowSummary]) -> Vec<&FlowSummary> {
+/// The flows that metrics compare with each other: those of TCP towards their sinks, or datagrams where there
+/// are none. The first ones have these rows; the others are a program's.
+pub(crate) fn compared<'a>(flows: &'a [FlowSummary], rows: &[Row]) -> Vec<&'a FlowSummary> {
     let are_datagrams = flows.iter().all(|flow| flow.datagrams.is_some());
-    flows.iter().filter(|flow| flow.datagrams.is_none() || are_datagrams).collect()
+    let is_back = |place: usize| matches!(rows.get(place), Some(Row::Back(_)));
+    let there = flows.iter().enumerate().filter(|(place, _)| !is_back(*place)).map(|(_, f)| f);
+    there.filter(|flow| flow.datagrams.is_none() || are_datagrams).collect()
 }
 
 /// Refuses records of connections and transfers that the guest could not work.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fairway_application::Direction;
 use fairway_emulator::message::Measured;
-use fairway_guest::plan::{Plan, Queue};
+use fairway_guest::plan::{Plan, Queue, Row};
 use fairway_guest::record::{FlowMark, QueueTotals, Totals};
 use fairway_schema::{LinkSummary, Metrics, Summary};
 use fairway_spec::{Experiment, Network};
@@ -24,12 +25,16 @@ pub(crate) fn take_over(
     let connections = experiment.flows.len();
     if measured.flows.len() != connections + experiment.datagrams.len()
         || measured.arrivals.len() != measured.flows.len()
+        || measured.back.len() != connections
     {
         return Err("the network has measured another number of flows");
     }
     for (totals, (index, _)) in totals.flows.iter_mut().zip(by_guest(experiment)) {
         totals.arrivals = measured.arrivals[index];
         for (own, found) in totals.window.iter_mut().zip(&measured.flows[index]) {
+            take_counts(own, found);
+        }
+        for (own, found) in totals.back.iter_mut().zip(&measured.back[index]) {
             take_counts(own, found);
         }
     }
@@ -60,12 +65,19 @@ fn take_counts(own: &mut FlowMark, found: &FlowMark) {
 }
 
 /// Links, the cell and what only a network knows of flows.
-pub(crate) fn complete(measured: Measured, experiment: &Experiment, summary: &mut Summary) {
-    let connections = experiment.flows.iter().map(|flow| &flow.id);
-    let ids = connections.chain(experiment.datagrams.iter().map(|flow| &flow.id));
+pub(crate) fn complete(
+    measured: Measured,
+    experiment: &Experiment,
+    rows: &[Row],
+    summary: &mut Summary,
+) {
+    let connections = experiment.flows.iter().map(|flow| flow.id.clone());
+    let back = experiment.flows.iter().map(|flow| flow.id.clone() + Direction::Reverse.suffix());
+    let ids = connections.chain(experiment.datagrams.iter().map(|flow| flow.id.clone()));
     let of_network = ids.zip(measured.routes).zip(measured.dropped);
     let mut of_network: BTreeMap<_, _> =
         of_network.map(|((id, route), dropped)| (id, (route, dropped))).collect();
+    of_network.extend(back.zip(measured.dropped_back).map(|(id, dropped)| (id, (None, dropped))));
     for flow in &mut summary.flows {
         if let Some((route, dropped)) = of_network.remove(&flow.id) {
             flow.route = route;
@@ -76,5 +88,5 @@ pub(crate) fn complete(measured: Measured, experiment: &Experiment, summary: &mu
     summary.wlan = measured.wlan;
     let utilisation = summary.links.first().map_or(0.0, |link| link.utilisation);
     let busy = summary.wlan.as_ref().map_or(utilisation, |wlan| wlan.busy);
-    summary.metrics = Metrics::new(&compared(&summary.flows), busy);
+    summary.metrics = Metrics::new(&compared(&summary.flows, rows), busy);
 }

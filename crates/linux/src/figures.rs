@@ -3,6 +3,7 @@
 //! Where packets were not watched one by one, what needs that is estimated from the sockets and
 //! the queues' own counters, or left out.
 
+use fairway_application::Direction;
 use fairway_guest::plan::{Plan, Queue, Row};
 use fairway_guest::record::{DatagramTotals, FlowMark, QueueTotals, Totals};
 use fairway_schema::{
@@ -12,6 +13,7 @@ use fairway_spec::{DatagramFlow, Experiment, Flow};
 use fairway_tcp::{IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use fairway_units::{NANOS_PER_SEC, Time};
 
+use crate::applications::started;
 use crate::collect::compared;
 use crate::samples::on_link;
 use fairway_schema::Values;
@@ -33,12 +35,17 @@ pub(crate) fn summarise(
     tcp_info: &TcpInfo,
     queues: &QueueSeries,
 ) -> Result<Summary, &'static str> {
-    let rows = plan.rows();
-    let count = rows.len();
     let window = [experiment.measure.from, experiment.measure.to];
+    let rows = plan.rows();
+    let count = plan.sampled_rows().len();
     let length = window[1].since(window[0]);
-    let mut flows = Vec::with_capacity(count);
-    for (place, row) in rows.iter().enumerate() {
+    let mut flows = Vec::with_capacity(rows.len());
+    let mut sampled = 0;
+    for row in &rows {
+        // Its place in the time series, if it has some.
+        let place = plan.is_sampled(row).then_some(sampled);
+        sampled += usize::from(place.is_some());
+        let mean = |column: &[f64]| series.mean(column, place?, count, window);
         flows.push(match *row {
             Row::Connection(i) => {
                 let (flow, found) = (guests[i], &totals.flows[i]);
@@ -47,10 +54,20 @@ pub(crate) fn summarise(
                     estimate(&mut counts, flow);
                 }
                 FlowSummary {
-                    mean_cwnd_segments: series.mean(&series.cwnd_segments, place, count, window),
-                    mean_srtt_s: series.mean(&series.srtt_s, place, count, window),
-                    fct_s: completion_s(flow.start, found.completed_ns)?,
+                    mean_cwnd_segments: mean(&series.cwnd_segments),
+                    mean_srtt_s: mean(&series.srtt_s),
+                    fct_s: completion_s(started(flow, found), found.completed_ns)?,
                     ..FlowSummary::new(&flow.id, &flow.cc.name, &counts, length)
+                }
+            }
+            Row::Back(i) => {
+                let (flow, found) = (guests[i], &totals.flows[i]);
+                let id = flow.id.clone() + Direction::Reverse.suffix();
+                FlowSummary {
+                    mean_cwnd_segments: mean(&series.cwnd_segments),
+                    mean_srtt_s: mean(&series.srtt_s),
+                    fct_s: completion_s(started(flow, found), found.completed_ns)?,
+                    ..FlowSummary::new(&id, &flow.cc.name, &counts(&found.back)?, length)
                 }
             }
             Row::Datagrams(i) => {
@@ -73,7 +90,7 @@ pub(crate) fn summarise(
         links.push(link);
     }
     let metrics =
-        Metrics::new(&compared(&flows), links.first().map_or(0.0, |link| link.utilisation));
+        Metrics::new(&compared(&flows, &rows), links.first().map_or(0.0, |link| link.utilisation));
     let segments = match totals.watched {
         true => totals.flows.iter().map(|flow| flow.arrivals).sum(),
         false => delivered_segments(tcp_info, count),

@@ -1,6 +1,7 @@
 //! Experiments on a real Linux kernel: `layout` turns an experiment into what the guest is told to
 //! do, `collect` turns what it has measured into the records that every backend gives.
 
+mod applications;
 mod collect;
 mod emulated;
 mod figures;

@@ -3,18 +3,18 @@
 use std::ptr::from_ref;
 use std::sync::Arc;
 
+use fairway_application::Reader;
 use fairway_cc::{Catalogue, CcError, Init, Member, Variant};
 use fairway_schema::{Cause, FlowBalance, FlowCounts, FlowMonitorSummary, Violation};
 use fairway_tcp::{Config, Endpoint, Role, Segment, Stack, State, Transmit};
 use fairway_units::random::Stream;
-use fairway_units::{Bytes, Duration, NANOS_PER_SEC, Rate, Time};
+use fairway_units::{Bytes, Duration, Time};
 use prefetch_index::prefetch_index;
 
-use crate::application;
+use crate::coupling::members;
 use crate::direction::{Direction, DirectionCounts};
 use crate::flow_monitor::FlowMonitor;
 use crate::packet_handle::PacketHandle;
-use crate::reader::Reader;
 use fairway_spec::{Experiment, Flow, Source};
 
 /// An application that is always ahead of its connection: more than any run can carry.
@@ -288,7 +288,7 @@ impl Connection {
                 self.each_closes();
                 return None;
             }
-            self.writer.due = self.writer.due + time_of(piece, rate);
+            self.writer.due = self.writer.due + rate.time_for(piece);
         }
         Some(self.writer.due)
     }
@@ -607,7 +607,7 @@ impl Connection {
 pub(crate) fn connections(experiment: &Experiment) -> Result<Vec<Connection>, CcError> {
     let mut shared: Option<Arc<Stack>> = None;
     let mut connections = Vec::with_capacity(experiment.flows.len());
-    let members = application::members(&experiment.flows, &experiment.applications);
+    let members = members(&experiment.flows, &experiment.applications);
     for ((i, flow), member) in experiment.flows.iter().enumerate().zip(members) {
         let stack = match shared {
             Some(stack) if *stack == flow.stack => stack,
@@ -642,13 +642,6 @@ fn prefetch<T>(value: &T, from: usize) {
 /// Bytes that an end's application has written and that were not sent yet.
 fn unsent(end: &Endpoint) -> u64 {
     end.sender().stream_end().saturating_sub(end.sender().snd_nxt())
-}
-
-/// How long `bytes` take at a rate.
-pub(crate) fn time_of(bytes: u64, rate: Rate) -> Duration {
-    let nanos = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
-    let time = nanos.div_ceil(u128::from(rate.as_bps().max(1)));
-    Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
 impl Jitter {

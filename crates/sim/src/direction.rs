@@ -1,27 +1,9 @@
 //! One direction of a connection's data: what the verifier follows of it, and what is counted.
 
+pub(crate) use fairway_application::Direction;
 use fairway_schema::{Allowance, FlowCounts, StreamCheck, Violation};
 use fairway_tcp::{Endpoint, Flags, Segment, SeqNr};
 use fairway_units::Time;
-
-/// Which end data goes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Direction {
-    /// From the source, which opens the connection, to the sink.
-    Forward,
-    /// Back, where the sink's application sends too.
-    Reverse,
-}
-
-impl Direction {
-    /// What is added to the name of a flow in results.
-    pub(crate) fn suffix(self) -> &'static str {
-        match self {
-            Direction::Forward => "",
-            Direction::Reverse => "/reverse",
-        }
-    }
-}
 
 /// What one direction has carried.
 pub(crate) struct DirectionCounts {

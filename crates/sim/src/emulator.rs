@@ -57,7 +57,7 @@ pub struct Sent {
 /// What became of a packet, named by the slot that [`Emulator::send`] gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It has arrived at the end of its path. Its slot is free.
+    /// It has arrived at the end of its path. Its slot is its own until [`Emulator::release`].
     Arrived {
         /// Its slot.
         slot: u32,
@@ -66,7 +66,7 @@ pub enum Outcome {
         /// Whether a queue on its way has marked it.
         is_marked: bool,
     },
-    /// It will not arrive, or is damaged. Its slot is free.
+    /// It will not arrive, or is damaged. Its slot is its own until [`Emulator::release`].
     Gone {
         /// Its slot.
         slot: u32,
@@ -226,6 +226,11 @@ impl Emulator {
         self.outcomes.drain(..)
     }
 
+    /// The slot of a packet that has arrived or is gone: a packet that is sent may have it from now on.
+    pub fn release(&mut self, slot: u32) {
+        self.pool.give_back(slot);
+    }
+
     /// Samples of the reported link directions since this was asked last.
     pub fn samples(&mut self) -> std::vec::Drain<'_, LinkSample> {
         self.samples.drain(..)
@@ -360,14 +365,12 @@ impl Emulator {
             counts.wire_bytes += u64::from(handle.wire_bytes());
             counts.delay_ns += self.now.since(sent_at).as_nanos();
         }
-        self.pool.discard(handle);
         let is_marked = handle.ecn() == Ecn::Ce;
         self.outcomes.push(Outcome::Arrived { slot, path, is_marked });
     }
 
     fn count_missing(&mut self, handle: PacketHandle, cause: Cause) {
         let slot = handle.place() as u32;
-        self.pool.discard(handle);
         self.outcomes.push(Outcome::Gone { slot });
         if let Some(losses) = self.losses.as_mut().filter(|_| handle.has_payload()) {
             let link = self.network.link_at(handle.position());

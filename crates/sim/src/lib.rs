@@ -3,9 +3,10 @@
 //! Deterministic: integer nanoseconds, events in an order of their own, one random stream a
 //! component. The same experiment and seed give the same bytes on every machine.
 
-mod application;
 mod capture;
 mod connection;
+mod context;
+mod coupling;
 mod datagrams;
 mod delivery_queues;
 mod direction;
@@ -16,7 +17,6 @@ mod loss_log;
 mod network;
 mod packet_handle;
 mod path_table;
-mod reader;
 mod remarks;
 mod ring;
 mod run;
@@ -27,4 +27,5 @@ mod traced;
 pub use capture::check_captures;
 pub use emulator::{Emulated, Emulator, LinkSample, Outcome, PathCounts, Sent};
 pub use fairway_schema::Control;
+pub use summary::{FoundTransfer, completions_of_run};
 pub use run::{Run, RunError, run, run_captured, run_on};

@@ -7,14 +7,15 @@ mod side_by_side;
 use std::io;
 use std::path::Path;
 
+use fairway_application::{self as application, Context, Driver};
 use fairway_cc::CcError;
 use fairway_net::Packet;
 use fairway_schema::{Cause, Control, FlowCounts, Losses, QueueSeries, Series, Summary, Violation};
 use fairway_units::{Duration, Time};
 
-use crate::application::{self, Context, Driver};
 use crate::capture::{NoTap, Recorder, Tap};
 use crate::connection::{Connection, connections};
+use crate::context::OwnConnections;
 use crate::datagrams::Datagrams;
 use crate::delivery_queues::Taken;
 use crate::direction::Direction;
@@ -655,9 +656,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
     fn drive(
         &mut self,
         application: u32,
-        act: impl FnOnce(&mut dyn Driver, &mut Context<'_>),
+        act: impl FnOnce(&mut dyn Driver, &mut dyn Context),
     ) -> Result<(), Violation> {
-        let mut context = Context {
+        let mut context = OwnConnections {
             now: self.now,
             application,
             events: &mut self.events,

@@ -1,12 +1,12 @@
 //! From counters at both ends of the measuring window to the summary.
 
+use fairway_application::{self as application, Driver, Report};
 use fairway_schema::{
     ApplicationSummary, CompletionSummary, FlowCounts, FlowSummary, LinkSummary, Metrics, Series,
     Summary, Transfer, WlanNodeSummary, WlanSummary, completions,
 };
 use fairway_units::{Duration, Time};
 
-use crate::application::{self, Driver, Report};
 use crate::connection::Connection;
 use crate::datagrams::Datagrams;
 use crate::direction::Direction;
@@ -81,20 +81,39 @@ pub(crate) fn summarise(
         packets: connections.iter().map(Connection::arrivals).sum::<u64>() + datagrams.arrivals(),
         flows,
         applications: Vec::new(),
-        completions: completions_of(experiment, connections, network),
+        completions: completions_of(experiment, network, |i| transfer_of(&connections[i])),
         links,
         wlan,
         metrics,
     }
 }
 
-/// Completion times of every flow of the file that has several transfers.
+/// What became of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundTransfer {
+    /// When its application began.
+    pub started: Time,
+    /// Its size.
+    pub bytes: u64,
+    /// From then to its last byte, if that came.
+    pub completion: Option<Duration>,
+}
+
+/// Completion times of every flow of the file that has several transfers, measured anywhere: what became of
+/// the transfer of each connection, if it has begun one.
+pub fn completions_of_run(
+    experiment: &Experiment,
+    found: impl Fn(usize) -> Option<FoundTransfer>,
+) -> Vec<CompletionSummary> {
+    completions_of(experiment, &Network::new(experiment), found)
+}
+
 fn completions_of(
     experiment: &Experiment,
-    connections: &[Connection],
     network: &Network,
+    found: impl Fn(usize) -> Option<FoundTransfer>,
 ) -> Vec<CompletionSummary> {
-    let mut dealt = vec![false; connections.len()];
+    let mut dealt = vec![false; experiment.flows.len()];
     for application in &experiment.applications {
         if !application.workload.has_transfers() {
             dealt[application.connections.clone()].fill(true);
@@ -102,13 +121,14 @@ fn completions_of(
     }
     let mut transfers: Vec<(u32, &str, Vec<Transfer>)> = Vec::new();
     for (i, flow) in experiment.flows.iter().enumerate().filter(|(i, _)| !dealt[*i]) {
-        let started = connections[i].started();
-        let is_measured = (experiment.measure.from..experiment.measure.to).contains(&started);
-        let Some(bytes) = connections[i].transfer().filter(|_| is_measured) else { continue };
+        let is_measured = |found: &FoundTransfer| {
+            (experiment.measure.from..experiment.measure.to).contains(&found.started)
+        };
+        let Some(found) = found(i).filter(is_measured) else { continue };
         let transfer = Transfer {
-            bytes,
-            completion_s: connections[i].completion_time().map(Duration::as_secs_f64),
-            ideal_s: network.path(i as u32, experiment).ideal_s(bytes, &flow.stack),
+            bytes: found.bytes,
+            completion_s: found.completion.map(Duration::as_secs_f64),
+            ideal_s: network.path(i as u32, experiment).ideal_s(found.bytes, &flow.stack),
         };
         match transfers.last_mut() {
             Some((origin, _, of)) if *origin == flow.origin => of.push(transfer),
@@ -120,6 +140,14 @@ fn completions_of(
     }
     let several = transfers.iter().filter(|(_, _, of)| of.len() > 1);
     several.flat_map(|(_, name, of)| completions(name, of)).collect()
+}
+
+fn transfer_of(connection: &Connection) -> Option<FoundTransfer> {
+    Some(FoundTransfer {
+        started: connection.started(),
+        bytes: connection.transfer()?,
+        completion: connection.completion_time(),
+    })
 }
 
 /// What the applications say of themselves.

@@ -120,6 +120,12 @@ impl Rate {
         let bits = u128::from(self.0) * u128::from(span.0) / u128::from(NANOS_PER_SEC);
         Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
     }
+    /// How long so many bytes take at this rate, rounded up.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        let nanos = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC);
+        let time = nanos.div_ceil(u128::from(self.0.max(1)));
+        Duration(u64::try_from(time).unwrap_or(u64::MAX))
+    }
 }
 
 impl Bytes {

@@ -121,6 +121,14 @@ pub fn unacknowledged(socket: BorrowedFd) -> io::Result<u64> {
     checked(result).map(|_| u64::try_from(bytes).unwrap_or(0))
 }
 
+/// Bytes that have come on a TCP socket and were not received yet (`SIOCINQ` of tcp(7)).
+pub fn unread(socket: BorrowedFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    checked(result).map(|_| u64::try_from(bytes).unwrap_or(0))
+}
+
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

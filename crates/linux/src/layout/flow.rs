@@ -1,22 +1,26 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
-use fairway_guest::plan::{Flow as FlowPlan, SocketOption};
-use fairway_spec::{Experiment, Flow, LinuxNetwork, Reading, SOCKET_OPTIONS, Shape, Source};
+use fairway_guest::plan::{Flow as FlowPlan, LISTENING_SOURCE, SocketOption};
+use fairway_spec::{
+    Experiment, Flow, LinuxNetwork, SOCKET_OPTIONS, Shape, Source, Workload,
+};
 use fairway_units::Bytes;
 
 use super::algorithm;
 use super::host::{self, HEADERS, Hosts, TIMESTAMP_OPTION};
 use super::multipath;
-use super::network::sink_address;
+use super::network::{sink_address, source_address};
 use super::refusal::Refusals;
 use crate::programs::by_guest;
 
-/// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, all are below those that the
-/// kernel gives to sources, from 32768 on.
+/// The port of the first flow's sink. With [`MAX_FLOWS`] behind it, and as many of sources that listen,
+/// all are below those that the kernel gives to sources, from 32768 on.
 pub(super) const FIRST_PORT: u16 = 10_000;
-/// Flows of one kernel, of which a connection is two threads of the guest. Starting so many takes it half a minute,
-/// and that grows with their square; threads are numbered up to 32768 (`pid_max`).
-const MAX_FLOWS: usize = 5_000;
+/// Flows of one kernel.
+const MAX_FLOWS: usize = LISTENING_SOURCE as usize;
+/// Flows of two threads of the guest each. Starting so many takes it half a minute, and that grows with
+/// their square; threads are numbered up to 32768 (`pid_max`). If there are more, one thread works all.
+const MAX_THREADED: usize = 5_000;
 /// Pairs of hosts with links of their own: six veths each.
 const MAX_PAIRS_WITH_ACCESS: usize = 200;
 /// Memory of the kernel for each namespace: the ring through which the guest watches its packets,
@@ -28,6 +32,9 @@ const MEMORY_OF_PAIR_WITH_ACCESS: u64 = 6 * (64 << 10);
 /// Memory of the kernel for each connection: the stacks of its threads, its sockets. Measured with
 /// 1000 to 5000 connections: 100 to 120 KiB, and as much as 50 KiB of packets.
 const MEMORY_OF_FLOW: u64 = 128 << 10;
+/// Memory of a transfer that comes and goes: its addresses and routes, what is kept of it, and its share of
+/// the connections that are open at a time. Measured with 10,000 of them: 9 KiB.
+const MEMORY_OF_TRANSFER: u64 = 16 << 10;
 /// Smallest payload with its options (net/ipv4/sysctl_net_ipv4.c, `tcp_min_snd_mss`).
 const LEAST_MSS: u32 = 48;
 /// Bounds of `TCP_MAXSEG` (net/ipv4/tcp.c): TCP_MIN_MSS, MAX_TCP_WINDOW.
@@ -44,7 +51,7 @@ pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
         refusals.refuse("flow", message);
     }
     let pairs = pairs_with_access(experiment);
-    if pairs > MAX_PAIRS_WITH_ACCESS {
+    if experiment.linux.network == LinuxNetwork::Tc && pairs > MAX_PAIRS_WITH_ACCESS {
         let message = format!(
             "{pairs} pairs of hosts with links of their own are more than the \
              {MAX_PAIRS_WITH_ACCESS} that a kernel is set up with; let flows share hosts by from and \
@@ -70,11 +77,16 @@ fn pairs_with_access(experiment: &Experiment) -> usize {
 pub(super) fn refuse_memory(experiment: &Experiment, hosts: &Hosts, refusals: &mut Refusals) {
     let namespaces = (hosts.routers + 2 * hosts.groups.len()) as u64;
     let flows = (experiment.flows.len() + experiment.datagrams.len()) as u64;
-    let pairs = pairs_with_access(experiment) as u64;
+    let transfers = experiment.flows.iter().filter(|flow| !flow.is_sampled).count() as u64;
+    let pairs = match experiment.linux.network {
+        LinuxNetwork::Fairway => 0,
+        LinuxNetwork::Tc => pairs_with_access(experiment) as u64,
+    };
     let needed = 2
         * (MEMORY_OF_NAMESPACE * namespaces
             + MEMORY_OF_PAIR_WITH_ACCESS * pairs
-            + MEMORY_OF_FLOW * flows);
+            + MEMORY_OF_FLOW * (flows - transfers)
+            + MEMORY_OF_TRANSFER * transfers);
     if needed > experiment.linux.memory.get() {
         let message = format!(
             "{} is too little for {flows} flows and {namespaces} routers and groups of hosts; \
@@ -95,22 +107,24 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let own = by_guest(experiment);
     let subflows = multipath::subflows(experiment, hosts, &own, refusals);
+    let is_driven = driven(experiment);
     let plan = |(place, (index, flow)): (usize, (usize, &Flow))| {
         refuse_application(index, flow, experiment.linux.network, refusals);
         let pair = hosts.of_flow(index);
         let (rate, bytes) = match flow.source {
-            Source::Bulk => (None, None),
+            Source::Bulk | Source::Driven => (None, None),
             Source::File { bytes } => (None, Some(bytes)),
             Source::Limited { rate, bytes } => (Some(rate), bytes),
-            Source::Driven => {
-                refuse_driven(experiment, index, refusals);
-                (None, None)
-            }
         };
         FlowPlan {
             id: flow.id.clone(),
+            place: u32::try_from(index).unwrap_or(u32::MAX),
+            is_driven: is_driven[index],
+            both_ways: flow.both_ways,
+            is_sampled: flow.is_sampled,
             source: hosts.source_namespace(pair),
             sink: hosts.sink_namespace(pair),
+            source_address: source_address(pair),
             address: sink_address(pair),
             port: port(index),
             subflow: subflows[place],
@@ -133,18 +147,54 @@ pub(super) fn port(index: usize) -> u16 {
     FIRST_PORT.saturating_add(u16::try_from(index).unwrap_or(u16::MAX))
 }
 
-/// Refuses what no application of a kernel does.
-pub(super) fn refuse_application(
+/// The connections that the guest works in one thread, by events: those whose application does more than
+/// write at one end and read everything at the other, and those that come in great numbers.
+fn driven(experiment: &Experiment) -> Vec<bool> {
+    let flows = &experiment.flows;
+    let are_many = flows.len() > MAX_THREADED;
+    let is_driven = |flow: &Flow| {
+        let is_plain = flow.source != Source::Driven && !flow.both_ways && flow.reading.is_none();
+        are_many || !is_plain || !flow.is_sampled
+    };
+    let mut driven: Vec<bool> = flows.iter().map(is_driven).collect();
+    for application in &experiment.applications {
+        // Its driver follows what each of its connections delivers.
+        if matches!(application.workload, Workload::Striped(_)) {
+            driven[application.connections.clone()].fill(true);
+        }
+    }
+    driven
+}
+
+/// Refuses what the packets of `tc` cannot be told apart by.
+fn refuse_application(
     index: usize,
     flow: &Flow,
     network: LinuxNetwork,
     refusals: &mut Refusals,
 ) {
-    if flow.both_ways && flow.source != Source::Driven {
-        let message =
-            "true: the applications of a kernel send one way; write false or use --backend sim";
-        refusals.refuse_flow(index, "both_ways", message.to_owned());
+    if network == LinuxNetwork::Fairway {
+        return;
     }
+    let remedy = "write [linux] network = \"fairway\", or use --backend sim";
+    if flow.both_ways {
+        let (key, found) = match flow.source {
+            Source::Driven => ("kind", "an application that answers"),
+            _ => ("both_ways", "true"),
+        };
+        let message = format!("{found}: on a network of tc, only data to sinks are watched; {remedy}");
+        refusals.refuse_flow(index, key, message);
+    }
+    refuse_precedence(index, flow, network, refusals);
+}
+
+/// Refuses a precedence that nothing goes by.
+pub(super) fn refuse_precedence(
+    index: usize,
+    flow: &Flow,
+    network: LinuxNetwork,
+    refusals: &mut Refusals,
+) {
     if flow.precedence != 0 && network == LinuxNetwork::Tc {
         let message = format!(
             "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
@@ -152,36 +202,6 @@ pub(super) fn refuse_application(
         );
         refusals.refuse_flow(index, "precedence", message);
     }
-    if let Some(reading) = flow.reading {
-        let found = match reading {
-            Reading::AtRate(rate) => rate.to_string(),
-            Reading::Pausing { interval, .. } => interval.to_string(),
-        };
-        let message = format!(
-            "{found}: the guest's applications read everything at once; leave it out or use \
-             --backend sim"
-        );
-        refusals.refuse_flow(index, reading.key(), message);
-    }
-}
-
-/// Refuses an application that does more than to write what it has.
-fn refuse_driven(experiment: &Experiment, index: usize, refusals: &mut Refusals) {
-    let applications = &experiment.applications;
-    let of = applications.iter().find(|application| application.connections.contains(&index));
-    let kind = of.map_or("", |application| application.workload.name());
-    let (key, message) = if kind == "striped" {
-        let message = "\"dynamic\": the guest's applications deal nothing while they run; write \
-                       \"static\", or program = \"fairway\", or use --backend sim";
-        ("striping", message.to_owned())
-    } else {
-        let message = format!(
-            "\"{kind}\": the guest's applications write what they have, and do not answer; use \
-             --backend sim"
-        );
-        ("kind", message)
-    };
-    refusals.refuse_flow(index, key, message);
 }
 
 /// The size of segments where the devices' is another, and the user's options.

@@ -136,6 +136,8 @@ impl Common {
             links: Vec::new(),
             devices: Vec::new(),
             flows: self.flows.clone(),
+            // Known where the document is known.
+            experiment: serde_json::Value::Null,
             datagrams: self.datagrams.clone(),
             transfers: self.transfers.clone(),
             queues: Vec::new(),

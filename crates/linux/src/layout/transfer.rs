@@ -5,7 +5,7 @@ use fairway_spec::{Dealing, Experiment, Flow, Source};
 use fairway_units::{Bytes, Rate};
 
 use super::algorithm;
-use super::flow::{FIRST_PORT, refuse_application};
+use super::flow::{FIRST_PORT, refuse_precedence};
 use super::host::{self, HEADERS, Hosts};
 use super::network::sink_address;
 use super::refusal::Refusals;
@@ -34,7 +34,8 @@ pub(super) fn transfers(
     let plan = |transfer: ByProgram| {
         let index = transfer.connections().start;
         let flow = &experiment.flows[index];
-        refuse_application(index, flow, experiment.linux.network, refusals);
+        refuse_precedence(index, flow, experiment.linux.network, refusals);
+        refuse_reading(index, flow, refusals);
         refuse_options(index, flow, refusals);
         if matches!(flow.source, Source::Limited { .. }) {
             let message = "a program sends as fast as it can; remove it, or program".to_owned();
@@ -95,6 +96,18 @@ fn bytes(
         refusals.refuse_flow(index, "bytes", message);
     }
     found.unwrap_or(0)
+}
+
+/// A receiver that is no program of Fairway's.
+fn refuse_reading(index: usize, flow: &Flow, refusals: &mut Refusals) {
+    if let Some(reading) = flow.reading {
+        let message = "a program reads as fast as it can; remove it, or program".to_owned();
+        refusals.refuse_flow(index, reading.key(), message);
+    }
+    if flow.both_ways {
+        let message = "true: a program sends one way; remove it, or program".to_owned();
+        refusals.refuse_flow(index, "both_ways", message);
+    }
 }
 
 /// Socket options that nobody sets on a program's connections.

@@ -129,6 +129,8 @@ class Linux:
             )
         if self._kernel.modules_in is not None:
             plan["modules"] = modules.files(plan, self._kernel.modules_in)
+        if any(flow["is_driven"] for flow in plan["flows"]):
+            plan["experiment"] = experiment
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
@@ -168,7 +170,8 @@ def _transfers(data: _core.LinuxData) -> dict[str, Any]:
 def _check_room(plan: dict[str, Any], directory: Path) -> None:
     """Find out before the run whether its samples would not fit."""
     samples = plan["duration_ns"] // max(plan["sample_ns"], 1)
-    row = len(plan["flows"]) * _FLOW_SAMPLE_BYTES + len(plan["queues"]) * _QUEUE_SAMPLE_BYTES
+    flows = sum(flow["is_sampled"] * (1 + flow["both_ways"]) for flow in plan["flows"])
+    row = flows * _FLOW_SAMPLE_BYTES + len(plan["queues"]) * _QUEUE_SAMPLE_BYTES
     if (free := shutil.disk_usage(directory).free) < samples * row:
         raise InputError(
             f"{directory.parent}: {free >> 20} MB are free and the samples of this run take "

@@ -3,14 +3,13 @@
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use super::exchange::Exchange;
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::exchange::Exchange;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Exchanges;
 
 /// Both ends.
-pub(super) struct Requests {
+pub(crate) struct Requests {
     what: Exchanges,
     stream: Stream,
     exchange: Exchange,
@@ -21,7 +20,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(what: Exchanges, stream: Stream) -> Self {
+    pub(crate) fn new(what: Exchanges, stream: Stream) -> Self {
         Requests {
             what,
             stream,
@@ -35,26 +34,26 @@ impl Requests {
 }
 
 impl Driver for Requests {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
         self.wake(context, 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
-        self.asked_at = context.now;
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
+        self.asked_at = context.now();
         self.exchange.ask(context, 0, self.what.request.draw_bytes(&mut self.stream));
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, _: usize, direction: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, _: usize, direction: Direction) {
         if direction == Direction::Reverse {
             return self.exchange.answer(context, 0, self.what.size.draw_bytes(&mut self.stream));
         }
-        self.times.note(self.asked_at, context.now);
+        self.times.note(self.asked_at, context.now());
         if self.what.is_over(self.times.count()) {
-            self.finished = Some(context.now);
+            self.finished = Some(context.now());
             return self.exchange.close(context, 0);
         }
-        context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+        context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
     }
 
     fn report(&self, window: [Time; 2]) -> Report {

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 /// A chunk in the stream of the connection that carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct DealtChunk {
-    pub(super) connection: usize,
+pub(crate) struct DealtChunk {
+    pub(crate) connection: usize,
     /// Where in that connection's stream it ends.
-    pub(super) end: u64,
+    pub(crate) end: u64,
 }
 
 /// The chunks dealt so far, by their numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Deal {
+pub(crate) struct Deal {
     chunk: u64,
     /// Bytes of all chunks together.
     bytes: u64,
@@ -27,7 +27,7 @@ pub(super) struct Deal {
 
 impl Deal {
     /// Nothing is dealt yet of `bytes` in chunks of `chunk` bytes, the last may be shorter.
-    pub(super) fn new(connections: usize, chunk: u64, bytes: u64) -> Self {
+    pub(crate) fn new(connections: usize, chunk: u64, bytes: u64) -> Self {
         Deal {
             chunk,
             bytes,
@@ -39,18 +39,18 @@ impl Deal {
     }
 
     /// Bytes of a chunk; none behind the last.
-    pub(super) fn size(&self, number: u64) -> u64 {
+    pub(crate) fn size(&self, number: u64) -> u64 {
         let start = number.saturating_mul(self.chunk);
         self.chunk.min(self.bytes.saturating_sub(start))
     }
 
     /// Number of the chunk that is dealt next.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.places.len() as u64
     }
 
     /// Deal the next chunk to a connection. Returns its size, zero if there is none left.
-    pub(super) fn deal(&mut self, connection: usize) -> u64 {
+    pub(crate) fn deal(&mut self, connection: usize) -> u64 {
         let number = self.next();
         let size = self.size(number);
         if size > 0 {
@@ -63,12 +63,12 @@ impl Deal {
     }
 
     /// Where a chunk is, if it is dealt.
-    pub(super) fn place(&self, number: u64) -> Option<DealtChunk> {
+    pub(crate) fn place(&self, number: u64) -> Option<DealtChunk> {
         self.places.get((number.checked_sub(self.first)?) as usize).copied()
     }
 
     /// The next chunk that a connection has delivered with its first `delivered` bytes, each once.
-    pub(super) fn take_completed(&mut self, connection: usize, delivered: u64) -> Option<u64> {
+    pub(crate) fn take_completed(&mut self, connection: usize, delivered: u64) -> Option<u64> {
         let (number, end) = *self.shares[connection].front()?;
         if end > delivered {
             return None;
@@ -78,7 +78,7 @@ impl Deal {
     }
 
     /// Chunks before this one are needed no more.
-    pub(super) fn forget_before(&mut self, number: u64) {
+    pub(crate) fn forget_before(&mut self, number: u64) {
         while self.first < number && self.places.pop_front().is_some() {
             self.first += 1;
         }

@@ -4,13 +4,12 @@
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Exchanges;
 
 /// The sender of the files.
-pub(super) struct Files {
+pub(crate) struct Files {
     what: Exchanges,
     stream: Stream,
     began: Time,
@@ -20,7 +19,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(what: Exchanges, stream: Stream) -> Self {
+    pub(crate) fn new(what: Exchanges, stream: Stream) -> Self {
         Files {
             what,
             stream,
@@ -33,27 +32,27 @@ impl Files {
 }
 
 impl Driver for Files {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
         self.wake(context, 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
         let connection = self.times.count() as usize;
         let bytes = self.what.size.draw_bytes(&mut self.stream);
-        self.began = context.now;
+        self.began = context.now();
         context.open(connection);
         context.write(connection, Direction::Forward, bytes);
         context.close(connection);
         context.await_delivery(connection, Direction::Forward, bytes);
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
-        self.times.note(self.began, context.now);
+    fn delivered(&mut self, context: &mut dyn Context, _: usize, _: Direction) {
+        self.times.note(self.began, context.now());
         if self.times.count() as usize == context.count() {
-            self.finished = Some(context.now);
+            self.finished = Some(context.now());
         } else {
-            context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+            context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
         }
     }
 

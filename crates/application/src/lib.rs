@@ -1,15 +1,18 @@
 //! Applications that have several connections, or do more with one than write and close.
 //!
 //! An application is a [`Driver`]: it is told when it begins, when a connection has delivered what it
-//! waits for, and when one has room for more; and it acts through [`Hands`]. Connections whose application only writes and closes need none.
+//! waits for, and when one has room for more; and it acts through a [`Context`], which the simulator
+//! has over its connections and the agent of a kernel over sockets. So an application has one definition
+//! and the same random numbers in both. Connections whose application only writes and closes need none.
 
 mod bursts;
 mod context;
-mod coupling;
 mod deal;
+mod direction;
 mod exchange;
 mod files;
 mod incast;
+mod reader;
 mod reordering;
 mod requests;
 mod striping;
@@ -22,25 +25,25 @@ use fairway_schema::{ApplicationSummary, FlowSummary};
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
-pub(crate) use context::Context;
-pub(crate) use coupling::members;
+pub use context::Context;
+pub use direction::Direction;
+pub use reader::Reader;
 
-use crate::direction::Direction;
 use fairway_spec::{Application, Workload};
 
 /// What an application does.
-pub(crate) trait Driver: Send {
+pub trait Driver: Send {
     /// Its start has come.
-    fn begin(&mut self, context: &mut Context<'_>);
+    fn begin(&mut self, context: &mut dyn Context);
 
     /// A connection has delivered as many bytes in `direction` as were waited for, or more.
-    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, direction: Direction);
+    fn delivered(&mut self, context: &mut dyn Context, connection: usize, direction: Direction);
 
     /// Less of what was written to a connection waits to be sent than it was asked to have.
-    fn has_room(&mut self, _context: &mut Context<'_>, _connection: usize) {}
+    fn has_room(&mut self, _context: &mut dyn Context, _connection: usize) {}
 
     /// The time has come that it asked for, with this token.
-    fn wake(&mut self, _context: &mut Context<'_>, _token: u32) {}
+    fn wake(&mut self, _context: &mut dyn Context, _token: u32) {}
 
     /// The measuring window begins.
     fn window_begins(&mut self, _now: Time) {}
@@ -54,17 +57,24 @@ pub(crate) trait Driver: Send {
 
 /// What an application says of itself.
 #[derive(Default)]
-pub(crate) struct Report {
+pub struct Report {
     /// Bytes that were of use to it, in the measuring window; all that was delivered, if it does not say.
-    pub(crate) goodput_bytes: Option<u64>,
+    pub goodput_bytes: Option<u64>,
     /// From its start to its end, if it has ended.
-    pub(crate) completion: Option<Duration>,
+    pub completion: Option<Duration>,
     /// Figures of its kind, with their units in their names.
-    pub(crate) figures: Vec<(&'static str, Option<f64>)>,
+    pub figures: Vec<(&'static str, Option<f64>)>,
+}
+
+/// The names of an application's figures, in the order of [`Report::figures`].
+pub fn figure_names(application: &Application) -> Vec<&'static str> {
+    let report = driver(application, 0).map(|driver| driver.report([Time::ZERO; 2]));
+    let figures = report.map(|report| report.figures).unwrap_or_default();
+    figures.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The driver of an application, if its connections do not go by themselves.
-pub(crate) fn driver(application: &Application, seed: u64) -> Option<Box<dyn Driver>> {
+pub fn driver(application: &Application, seed: u64) -> Option<Box<dyn Driver>> {
     let connections = application.connections.len();
     let stream =
         || Stream::new(seed, &format!("flow/{}/application", application.connections.start));
@@ -84,7 +94,7 @@ pub(crate) fn driver(application: &Application, seed: u64) -> Option<Box<dyn Dri
 }
 
 /// The row of an application in the summary.
-pub(crate) fn summary(
+pub fn summary(
     application: &Application,
     report: Report,
     flows: &[&FlowSummary],

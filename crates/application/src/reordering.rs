@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Counts of pieces and of those that were late.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reordering {
+pub(crate) struct Reordering {
     /// Arrivals so far.
     arrivals: u64,
     /// Arrivals that had a larger number than all before: which arrival and which number.
@@ -14,19 +14,19 @@ pub(super) struct Reordering {
 
 /// What was counted since the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) pieces: u64,
+pub(crate) struct Counts {
+    pub(crate) pieces: u64,
     /// Pieces that came after one with a larger number (RFC 4737 section 3.3).
-    pub(super) late: u64,
+    pub(crate) late: u64,
     /// Their extents added up, and the largest: how many arrivals before a late piece the first one
     /// with a larger number came (RFC 4737 section 4.2.2).
-    pub(super) extents: u64,
-    pub(super) largest_extent: u64,
+    pub(crate) extents: u64,
+    pub(crate) largest_extent: u64,
 }
 
 impl Reordering {
     /// A piece arrives.
-    pub(super) fn arrive(&mut self, number: u64) {
+    pub(crate) fn arrive(&mut self, number: u64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
         self.counts.pieces += 1;
@@ -42,17 +42,17 @@ impl Reordering {
     }
 
     /// Pieces before this one have all arrived: what was beyond none that is still to come goes.
-    pub(super) fn all_before(&mut self, number: u64) {
+    pub(crate) fn all_before(&mut self, number: u64) {
         while self.highest.len() > 1 && self.highest.front().is_some_and(|(_, n)| *n < number) {
             self.highest.pop_front();
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.counts = Counts::default();
     }
 }

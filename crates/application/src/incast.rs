@@ -5,14 +5,13 @@
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use super::exchange::Exchange;
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::exchange::Exchange;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Exchanges;
 
 /// The client and its servers, each on a connection of its own.
-pub(super) struct Incast {
+pub(crate) struct Incast {
     what: Exchanges,
     stream: Stream,
     exchanges: Vec<Exchange>,
@@ -28,7 +27,7 @@ pub(super) struct Incast {
 }
 
 impl Incast {
-    pub(super) fn new(what: Exchanges, servers: usize, stream: Stream) -> Self {
+    pub(crate) fn new(what: Exchanges, servers: usize, stream: Stream) -> Self {
         Incast {
             what,
             stream,
@@ -45,13 +44,13 @@ impl Incast {
 }
 
 impl Driver for Incast {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
         self.wake(context, 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
-        self.round_began = context.now;
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
+        self.round_began = context.now();
         self.missing = self.exchanges.len();
         self.bytes = 0;
         for (server, exchange) in self.exchanges.iter_mut().enumerate() {
@@ -59,7 +58,7 @@ impl Driver for Incast {
         }
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, server: usize, direction: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, server: usize, direction: Direction) {
         if direction == Direction::Reverse {
             let bytes = self.what.size.draw_bytes(&mut self.stream);
             self.bytes += bytes;
@@ -69,13 +68,13 @@ impl Driver for Incast {
         if self.missing > 0 {
             return;
         }
-        let took = context.now.since(self.round_began).as_secs_f64();
-        self.rates.push((context.now, self.bytes as f64 * 8.0 / took));
-        self.times.note(self.round_began, context.now);
+        let took = context.now().since(self.round_began).as_secs_f64();
+        self.rates.push((context.now(), self.bytes as f64 * 8.0 / took));
+        self.times.note(self.round_began, context.now());
         if !self.what.is_over(self.times.count()) {
-            return context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+            return context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
         }
-        self.finished = Some(context.now);
+        self.finished = Some(context.now());
         for (server, exchange) in self.exchanges.iter_mut().enumerate() {
             exchange.close(context, server);
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fairway_application::Context;
 use fairway_units::Time;
 
 use crate::connection::Connection;
@@ -9,7 +10,7 @@ use crate::direction::Direction;
 use crate::event::{Component, EventQueue};
 
 /// The connections of one application, and its clock.
-pub(crate) struct Context<'a> {
+pub(crate) struct OwnConnections<'a> {
     pub(crate) now: Time,
     pub(crate) application: u32,
     pub(crate) events: &'a mut EventQueue,
@@ -20,7 +21,7 @@ pub(crate) struct Context<'a> {
     pub(crate) touched: &'a mut Vec<u32>,
 }
 
-impl Context<'_> {
+impl OwnConnections<'_> {
     fn own(&mut self, connection: usize) -> &mut Connection {
         let place = self.own.start + connection;
         if self.touched.last() != Some(&(place as u32)) {
@@ -28,63 +29,57 @@ impl Context<'_> {
         }
         &mut self.connections[place]
     }
+}
 
-    /// How many connections it has.
-    pub(crate) fn count(&self) -> usize {
+impl Context for OwnConnections<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn count(&self) -> usize {
         self.own.len()
     }
 
-    /// Whether a connection was told to stop, or is closed.
-    pub(crate) fn is_stopped(&self, connection: usize) -> bool {
+    fn is_stopped(&self, connection: usize) -> bool {
         self.connections[self.own.start + connection].is_stopped()
     }
 
-    /// Open a connection; nothing happens where it was told to stop.
-    pub(crate) fn open(&mut self, connection: usize) {
+    fn open(&mut self, connection: usize) {
         let now = self.now;
         self.own(connection).open(now);
     }
 
-    /// Write data in `direction` to a connection; nothing happens where it was told to stop.
-    pub(crate) fn write(&mut self, connection: usize, direction: Direction, bytes: u64) {
+    fn write(&mut self, connection: usize, direction: Direction, bytes: u64) {
         self.own(connection).write_of_application(direction, bytes);
     }
 
-    /// Close both ends of a connection behind what was written.
-    pub(crate) fn close(&mut self, connection: usize) {
+    fn close(&mut self, connection: usize) {
         let now = self.now;
         self.own(connection).close_of_application(now);
     }
 
-    /// Be told when a connection has delivered `bytes` of data in `direction` since it began; of
-    /// one amount at a time.
-    pub(crate) fn await_delivery(&mut self, connection: usize, direction: Direction, bytes: u64) {
+    fn await_delivery(&mut self, connection: usize, direction: Direction, bytes: u64) {
         self.connections[self.own.start + connection].await_delivery(direction, bytes);
     }
 
-    /// Be told while less than `bytes` of what was written at the source wait to be sent.
-    pub(crate) fn keep_filled(&mut self, connection: usize, bytes: u64) {
+    fn keep_filled(&mut self, connection: usize, bytes: u64) {
         self.connections[self.own.start + connection].keep_filled(bytes);
     }
 
-    /// Whether what was written to a connection and not sent fills its buffer.
-    pub(crate) fn is_full(&self, connection: usize) -> bool {
+    fn is_full(&self, connection: usize) -> bool {
         self.connections[self.own.start + connection].has_enough()
     }
 
-    /// Be told once when the buffer of a connection has room.
-    pub(crate) fn await_room(&mut self, connection: usize) {
+    fn await_room(&mut self, connection: usize) {
         let connection = &mut self.connections[self.own.start + connection];
         connection.keep_filled(connection.enough());
     }
 
-    /// Bytes that a connection has delivered in `direction` since it began.
-    pub(crate) fn delivered(&self, connection: usize, direction: Direction) -> u64 {
+    fn delivered(&self, connection: usize, direction: Direction) -> u64 {
         self.connections[self.own.start + connection].delivered(direction)
     }
 
-    /// Be told when it is `at`, with a token that says what for.
-    pub(crate) fn wake(&mut self, at: Time, token: u32) {
+    fn wake(&mut self, at: Time, token: u32) {
         self.events.push(at, Component::Wake(self.application, token));
     }
 }

@@ -3,14 +3,13 @@
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use super::exchange::Exchange;
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::exchange::Exchange;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Exchanges;
 
 /// The browser and its server.
-pub(super) struct Web {
+pub(crate) struct Web {
     what: Exchanges,
     stream: Stream,
     exchanges: Vec<Exchange>,
@@ -24,7 +23,7 @@ pub(super) struct Web {
 }
 
 impl Web {
-    pub(super) fn new(what: Exchanges, connections: usize, stream: Stream) -> Self {
+    pub(crate) fn new(what: Exchanges, connections: usize, stream: Stream) -> Self {
         Web {
             what,
             stream,
@@ -39,7 +38,7 @@ impl Web {
     }
 
     /// Ask for the next object on a connection that waits for nothing, if there is one.
-    fn ask(&mut self, context: &mut Context<'_>, connection: usize) {
+    fn ask(&mut self, context: &mut dyn Context, connection: usize) {
         if self.unasked == 0 {
             return;
         }
@@ -49,12 +48,12 @@ impl Web {
         self.exchanges[connection].ask(context, connection, bytes);
     }
 
-    fn page_is_there(&mut self, context: &mut Context<'_>) {
-        self.times.note(self.page_began, context.now);
+    fn page_is_there(&mut self, context: &mut dyn Context) {
+        self.times.note(self.page_began, context.now());
         if !self.what.is_over(self.times.count()) {
-            return context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+            return context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
         }
-        self.finished = Some(context.now);
+        self.finished = Some(context.now());
         for (connection, exchange) in self.exchanges.iter_mut().enumerate() {
             exchange.close(context, connection);
         }
@@ -62,18 +61,18 @@ impl Web {
 }
 
 impl Driver for Web {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
         self.wake(context, 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
-        self.page_began = context.now;
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
+        self.page_began = context.now();
         self.unasked = self.what.objects;
         self.ask(context, 0);
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, direction: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, connection: usize, direction: Direction) {
         if direction == Direction::Reverse {
             let bytes = self.what.size.draw_bytes(&mut self.stream);
             return self.exchanges[connection].answer(context, connection, bytes);

@@ -2,12 +2,11 @@
 
 use fairway_units::{Bytes, Time};
 
-use crate::connection::time_of;
 use fairway_spec::Reading;
 
 /// When the application reads, and how much of what has arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader {
+pub struct Reader {
     how: Reading,
     /// Whether its next read is scheduled.
     is_waiting: bool,
@@ -16,24 +15,25 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(how: Reading) -> Self {
+    /// One that has read nothing yet.
+    pub fn new(how: Reading) -> Self {
         Reader { how, is_waiting: false, pauses_until: Time::ZERO }
     }
 
     /// When it reads next, if that is to be scheduled, with `unread` bytes there.
-    pub(crate) fn schedule(&mut self, unread: u64, mss: u32, now: Time) -> Option<Time> {
+    pub fn schedule(&mut self, unread: u64, mss: u32, now: Time) -> Option<Time> {
         if self.is_waiting || unread == 0 {
             return None;
         }
         self.is_waiting = true;
         Some(match self.how {
-            Reading::AtRate(rate) => now + time_of(u64::from(mss).min(unread), rate),
+            Reading::AtRate(rate) => now + rate.time_for(u64::from(mss).min(unread)),
             Reading::Pausing { .. } => now.max(self.pauses_until),
         })
     }
 
     /// It reads now: returns the most that it takes.
-    pub(crate) fn read(&mut self, mss: u32, now: Time) -> u64 {
+    pub fn read(&mut self, mss: u32, now: Time) -> u64 {
         self.is_waiting = false;
         match self.how {
             Reading::AtRate(_) => u64::from(mss),

@@ -6,14 +6,13 @@
 
 use fairway_units::Time;
 
-use super::deal::Deal;
-use super::reordering::{Counts, Reordering};
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::deal::Deal;
+use crate::reordering::{Counts, Reordering};
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::{Dealing, Striping};
 
 /// The application at both ends.
-pub(super) struct Striped {
+pub(crate) struct Striped {
     dealing: Dealing,
     chunk: u64,
     /// Bytes of the transfer, if it has an end.
@@ -62,7 +61,7 @@ impl Buffer {
 }
 
 impl Striped {
-    pub(super) fn new(connections: usize, striping: &Striping) -> Self {
+    pub(crate) fn new(connections: usize, striping: &Striping) -> Self {
         let bytes = striping.bytes.map(|bytes| bytes.get());
         let chunk = striping.chunk.get();
         Striped {
@@ -133,7 +132,7 @@ impl Striped {
     }
 
     /// Give a connection its next chunk; where none is left, it has written everything.
-    fn give(&mut self, context: &mut Context<'_>, connection: usize) {
+    fn give(&mut self, context: &mut dyn Context, connection: usize) {
         match self.deal.deal(connection) {
             0 => {
                 context.keep_filled(connection, 0);
@@ -145,9 +144,9 @@ impl Striped {
 }
 
 impl Driver for Striped {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
-        self.buffer.since = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
+        self.buffer.since = context.now();
         for connection in 0..context.count() {
             context.await_delivery(connection, Direction::Forward, 1);
             if self.dealing == Dealing::Dynamic {
@@ -157,13 +156,13 @@ impl Driver for Striped {
         }
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, connection: usize, _: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, connection: usize, _: Direction) {
         let received = context.delivered(connection, Direction::Forward);
-        self.receive(connection, received, context.now);
+        self.receive(connection, received, context.now());
         context.await_delivery(connection, Direction::Forward, received + 1);
     }
 
-    fn has_room(&mut self, context: &mut Context<'_>, connection: usize) {
+    fn has_room(&mut self, context: &mut dyn Context, connection: usize) {
         self.give(context, connection);
     }
 

@@ -5,24 +5,24 @@ use fairway_units::{Duration, Time};
 
 /// Things done: when each was, and how long it took.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Times {
+pub(crate) struct Times {
     done: Vec<(Time, Duration)>,
 }
 
 impl Times {
     /// Something that began then is done now.
-    pub(super) fn note(&mut self, began: Time, now: Time) {
+    pub(crate) fn note(&mut self, began: Time, now: Time) {
         self.done.push((now, now.since(began)));
     }
 
     /// How much was done in all.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.done.len() as u64
     }
 
     /// Of what was done in a measuring window: how much, mean, median and the 95th and 99th of a
     /// hundred, in seconds, under these names.
-    pub(super) fn figures(
+    pub(crate) fn figures(
         &self,
         [from, to]: [Time; 2],
         names: [&'static str; 5],

@@ -7,13 +7,12 @@
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Rate, Time};
 
-use super::exchange::Exchange;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::exchange::Exchange;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Film;
 
 /// The client and its server.
-pub(super) struct Video {
+pub(crate) struct Video {
     film: Film,
     stream: Stream,
     exchange: Exchange,
@@ -124,7 +123,7 @@ fn bytes_of(segment: Duration, rate: Rate) -> u64 {
 }
 
 impl Video {
-    pub(super) fn new(film: Film, stream: Stream) -> Self {
+    pub(crate) fn new(film: Film, stream: Stream) -> Self {
         Video {
             film,
             stream,
@@ -147,22 +146,22 @@ impl Video {
 }
 
 impl Driver for Video {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
-        self.player.at = context.now;
-        self.player.waits_since = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
+        self.player.at = context.now();
+        self.player.waits_since = context.now();
         self.wake(context, 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
-        self.player.play(context.now);
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
+        self.player.play(context.now());
         let quality = choose(&self.film, self.quality, self.player.buffered);
         self.counts.switches += u64::from(quality != self.quality && self.segments > 0);
         self.quality = quality;
         self.exchange.ask(context, 0, self.film.request.draw_bytes(&mut self.stream));
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, _: usize, direction: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, _: usize, direction: Direction) {
         let rate = self.film.ladder[self.quality];
         if direction == Direction::Reverse {
             return self.exchange.answer(context, 0, bytes_of(self.film.segment, rate));
@@ -170,18 +169,18 @@ impl Driver for Video {
         self.segments += 1;
         let is_last = self.film.transfers == Some(self.segments);
         let enough = if is_last { Duration::ZERO } else { self.film.start_up };
-        self.player.add(self.film.segment, enough, context.now);
+        self.player.add(self.film.segment, enough, context.now());
         self.player.has_all = is_last;
         self.counts.segments += 1;
         self.counts.rates += rate.as_bps();
         if is_last {
-            self.finished = Some(context.now);
+            self.finished = Some(context.now());
             return self.exchange.close(context, 0);
         }
         // There has to be room for the next segment.
         let held = self.player.buffered + self.film.segment;
         let wait = held.as_nanos().saturating_sub(self.film.buffer.as_nanos());
-        context.wake(context.now + Duration::from_nanos(wait), 0);
+        context.wake(context.now() + Duration::from_nanos(wait), 0);
     }
 
     fn window_begins(&mut self, now: Time) {

@@ -5,14 +5,12 @@ use std::collections::VecDeque;
 use fairway_units::random::Stream;
 use fairway_units::{Duration, Time};
 
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::connection::time_of;
-use crate::direction::Direction;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::OnOff;
 
 /// The one who writes.
-pub(super) struct Bursts {
+pub(crate) struct Bursts {
     what: OnOff,
     stream: Stream,
     ends: Time,
@@ -32,7 +30,7 @@ const BURST: u32 = 0;
 const PIECE: u32 = 1;
 
 impl Bursts {
-    pub(super) fn new(what: OnOff, stream: Stream) -> Self {
+    pub(crate) fn new(what: OnOff, stream: Stream) -> Self {
         Bursts {
             what,
             stream,
@@ -47,9 +45,9 @@ impl Bursts {
     }
 
     /// Write what is due of the burst, piece by piece, as far as there is room.
-    fn write(&mut self, context: &mut Context<'_>) {
+    fn write(&mut self, context: &mut dyn Context) {
         while let Some(due) = self.due {
-            if due > context.now {
+            if due > context.now() {
                 return context.wake(due, PIECE);
             }
             if context.is_full(0) {
@@ -62,7 +60,7 @@ impl Bursts {
     }
 
     /// Write so many pieces; behind the last of a burst comes the next burst.
-    fn write_pieces(&mut self, context: &mut Context<'_>, pieces: u64) {
+    fn write_pieces(&mut self, context: &mut dyn Context, pieces: u64) {
         let Some(due) = self.due else { return };
         let bytes = self.what.piece.saturating_mul(pieces);
         self.written = self.written.saturating_add(bytes);
@@ -80,31 +78,31 @@ impl Bursts {
     }
 
     /// Write what is left of the burst: all of it is due.
-    fn finish(&mut self, context: &mut Context<'_>) {
+    fn finish(&mut self, context: &mut dyn Context) {
         let Some(due) = self.due else { return };
         let left = self.ends.since(due).as_nanos();
         self.write_pieces(context, left.div_ceil(self.interval().as_nanos()));
     }
 
     /// The next burst begins when this one is over and the pause behind it.
-    fn begin_next(&mut self, context: &mut Context<'_>) {
+    fn begin_next(&mut self, context: &mut dyn Context) {
         if !std::mem::replace(&mut self.knows_next, true) {
             context.wake(self.ends + self.what.pause.draw_time(&mut self.stream), BURST);
         }
     }
 
     fn interval(&self) -> Duration {
-        time_of(self.what.piece, self.what.rate)
+        self.what.rate.time_for(self.what.piece)
     }
 }
 
 impl Driver for Bursts {
-    fn begin(&mut self, context: &mut Context<'_>) {
+    fn begin(&mut self, context: &mut dyn Context) {
         context.open(0);
         self.wake(context, BURST);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, token: u32) {
+    fn wake(&mut self, context: &mut dyn Context, token: u32) {
         if context.is_stopped(0) {
             return;
         }
@@ -112,25 +110,25 @@ impl Driver for Bursts {
             self.finish(context);
             context.keep_filled(0, 0);
             self.knows_next = false;
-            self.began = context.now;
-            self.ends = context.now + self.what.burst.draw_time(&mut self.stream);
-            self.due = Some(context.now);
+            self.began = context.now();
+            self.ends = context.now() + self.what.burst.draw_time(&mut self.stream);
+            self.due = Some(context.now());
         }
         self.write(context);
     }
 
-    fn has_room(&mut self, context: &mut Context<'_>, _: usize) {
+    fn has_room(&mut self, context: &mut dyn Context, _: usize) {
         context.keep_filled(0, 0);
         self.write(context);
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, _: usize, _: Direction) {
         let delivered = context.delivered(0, Direction::Forward);
         while let Some((end, began)) = self.pending.front().copied()
             && end <= delivered
         {
             self.pending.pop_front();
-            self.times.note(began, context.now);
+            self.times.note(began, context.now());
         }
         if let Some((end, _)) = self.pending.front() {
             context.await_delivery(0, Direction::Forward, *end);

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use fairway_units::Time;
 use fairway_units::random::Stream;
 
-use super::times::Times;
-use super::{Context, Driver, Report};
-use crate::direction::Direction;
+use crate::times::Times;
+use crate::{Context, Direction, Driver, Report};
 use fairway_spec::Exchanges;
 
 /// The one who writes.
-pub(super) struct Writes {
+pub(crate) struct Writes {
     what: Exchanges,
     stream: Stream,
     written: u64,
@@ -26,7 +25,7 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    pub(super) fn new(what: Exchanges, stream: Stream) -> Self {
+    pub(crate) fn new(what: Exchanges, stream: Stream) -> Self {
         Writes {
             what,
             stream,
@@ -43,7 +42,7 @@ impl Writes {
 
 impl Writes {
     /// What was begun at a time is written now.
-    fn write(&mut self, context: &mut Context<'_>, began: Time) {
+    fn write(&mut self, context: &mut dyn Context, began: Time) {
         let bytes = self.what.size.draw_bytes(&mut self.stream);
         self.written += bytes;
         self.count += 1;
@@ -55,48 +54,49 @@ impl Writes {
         if self.what.is_over(self.count) {
             context.close(0);
         } else {
-            context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+            context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
         }
     }
 }
 
 impl Driver for Writes {
-    fn begin(&mut self, context: &mut Context<'_>) {
-        self.started = context.now;
+    fn begin(&mut self, context: &mut dyn Context) {
+        self.started = context.now();
         context.open(0);
-        context.wake(context.now + self.what.think.draw_time(&mut self.stream), 0);
+        context.wake(context.now() + self.what.think.draw_time(&mut self.stream), 0);
     }
 
-    fn wake(&mut self, context: &mut Context<'_>, _: u32) {
+    fn wake(&mut self, context: &mut dyn Context, _: u32) {
         if context.is_stopped(0) {
             return;
         }
         if context.is_full(0) {
-            self.waits_since = Some(context.now);
+            self.waits_since = Some(context.now());
             context.await_room(0);
         } else {
-            self.write(context, context.now);
+            let now = context.now();
+            self.write(context, now);
         }
     }
 
-    fn has_room(&mut self, context: &mut Context<'_>, _: usize) {
+    fn has_room(&mut self, context: &mut dyn Context, _: usize) {
         context.keep_filled(0, 0);
         if let Some(since) = self.waits_since.take() {
             self.write(context, since);
         }
     }
 
-    fn delivered(&mut self, context: &mut Context<'_>, _: usize, _: Direction) {
+    fn delivered(&mut self, context: &mut dyn Context, _: usize, _: Direction) {
         let delivered = context.delivered(0, Direction::Forward);
         while let Some((end, at)) = self.pending.front().copied()
             && end <= delivered
         {
             self.pending.pop_front();
-            self.times.note(at, context.now);
+            self.times.note(at, context.now());
         }
         match self.pending.front() {
             Some((end, _)) => context.await_delivery(0, Direction::Forward, *end),
-            None if self.what.is_over(self.count) => self.finished = Some(context.now),
+            None if self.what.is_over(self.count) => self.finished = Some(context.now()),
             None => {}
         }
     }
