@@ -50,6 +50,8 @@ pub struct Measured {
     pub wlan: Option<WlanSummary>,
     /// For each flow, its packets towards the sink at both ends of the measuring window.
     pub flows: Vec<[FlowMark; 2]>,
+    /// For each connection, its packets towards the source at the same times.
+    pub back: Vec<[FlowMark; 2]>,
     /// For each flow, its data packets that have arrived over the whole run.
     pub arrivals: Vec<u64>,
     /// For each flow, its data packets that a queue dropped in the measuring window.

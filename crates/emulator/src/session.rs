@@ -105,6 +105,7 @@ impl Session {
             path,
             wire_bytes: packet.ip_bytes,
             has_payload: packet.has_payload,
+            payload_bytes: packet.payload_bytes,
             ecn: packet.ecn,
             precedence,
             is_held,
@@ -190,6 +191,7 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
     let mark = |counts: &PathCounts| FlowMark {
         arrivals: counts.arrivals,
         wire_bytes: counts.wire_bytes,
+        delivered_bytes: counts.payload_bytes,
         delay_ns: counts.delay_ns,
         missing: counts.missing,
         ..FlowMark::default()
@@ -201,6 +203,10 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
         let at = |counts: &Vec<PathCounts>| mark(counts.get(path(flow)).unwrap_or(&none));
         [at(&window[0]), at(&window[1])]
     };
+    let back = |flow: usize| {
+        let at = |counts: &Vec<PathCounts>| mark(counts.get(2 * flow + 1).unwrap_or(&none));
+        [at(&window[0]), at(&window[1])]
+    };
     let dropped = |flow: usize| {
         let at = |counts: &Vec<PathCounts>| counts.get(path(flow)).unwrap_or(&none).dropped;
         at(&window[1]) - at(&window[0])
@@ -209,6 +215,7 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
         links,
         wlan,
         flows: (0..flows).map(marks).collect(),
+        back: (0..connections).map(back).collect(),
         dropped: (0..flows).map(dropped).collect(),
         arrivals: (0..flows).map(|flow| paths[path(flow)].arrivals).collect(),
         routes,

@@ -17,6 +17,7 @@ use crate::Error;
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
 use crate::datagrams::Datagrams;
+use crate::programs::{self, HEAD_START_NS, Program};
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
@@ -53,6 +54,7 @@ struct Run<'a> {
     datagrams: Vec<Datagrams>,
     rows: Vec<Row>,
     transfers: Vec<Transfer>,
+    programs: Vec<Program>,
     watch: Watch,
     states: Option<States>,
     places: Vec<QueuePlace>,
@@ -79,12 +81,15 @@ impl<'a> Run<'a> {
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
-        let begin_ns = sys::now_ns().map_err(failed)? + LEAD_NS;
+        let has_servers = plan.programs.iter().any(|program| program.start_ns.is_none());
+        let lead_ns = if has_servers { LEAD_NS + HEAD_START_NS } else { LEAD_NS };
+        let begin_ns = sys::now_ns().map_err(failed)? + lead_ns;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;
         }
-        let begin_wall_ns = sys::wall_ns().map_err(failed)? + LEAD_NS;
+        let begin_wall_ns = sys::wall_ns().map_err(failed)? + lead_ns;
         watch.begin(begin_wall_ns);
+        let mut programs = programs::start(plan, namespaces, begin_ns, true)?;
         let threads = connection::THREADS * plan.flows.len() + plan.datagrams.len();
         let mut stacks =
             Stacks::new(threads).map_err(|error| Error::new("making room for threads", error))?;
@@ -102,6 +107,8 @@ impl<'a> Run<'a> {
         let datagrams = datagrams.collect::<Result<_, _>>()?;
         namespaces.leave()?;
         let transfers = transfer::start(plan, namespaces, begin_ns)?;
+        programs.extend(programs::start(plan, namespaces, begin_ns, false)?);
+        programs.sort_by_key(|(index, _)| *index);
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::new("asking for the kernel's release", error))?;
         let states = States::open(plan).ok();
@@ -111,6 +118,7 @@ impl<'a> Run<'a> {
             datagrams,
             rows: plan.rows(),
             transfers,
+            programs: programs.into_iter().map(|(_, program)| program).collect(),
             watch,
             places,
             flows: BufWriter::new(create("flows.bin")?),
@@ -125,6 +133,8 @@ impl<'a> Run<'a> {
                 datagrams: vec![DatagramTotals::default(); plan.datagrams.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
                 transfers: Vec::new(),
+                programs: Vec::new(),
+                ended_ns: None,
                 unseen_packets: 0,
             },
             states,
@@ -178,7 +188,19 @@ impl<'a> Run<'a> {
             if t_ns >= plan.duration_ns {
                 return Ok(());
             }
+            if t_ns > 0 && self.programs.iter().any(Program::ends_run) {
+                return self.end_early(t_ns, marks).map_err(failed);
+            }
         }
+    }
+
+    /// The program that the run was for has ended.
+    fn end_early(&mut self, t_ns: u64, marks: [Option<u64>; 2]) -> io::Result<()> {
+        for (index, _) in marks.iter().enumerate().filter(|(_, mark)| mark.is_some()) {
+            self.mark(index)?;
+        }
+        self.totals.ended_ns = Some(t_ns);
+        Ok(())
     }
 
     fn sample(&mut self, t_ns: u64) -> io::Result<()> {
@@ -268,6 +290,7 @@ impl<'a> Run<'a> {
         for transfer in self.transfers {
             self.totals.transfers.push(transfer.finish()?);
         }
+        self.totals.programs.extend(self.programs.iter().map(Program::totals));
         let failed = |error| Error::new("writing the results", error);
         for (index, (flow, connection)) in
             self.totals.flows.iter_mut().zip(&self.connections).enumerate()

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::emulated;
 use crate::figures::summarise;
+use crate::commands::{self, Ran};
 use crate::programs::by_guest;
 use crate::samples;
 use crate::transfers::{self, Transfer};
@@ -50,6 +51,10 @@ pub struct Collected {
     pub broken: Vec<Broken>,
     /// Transfers by a program.
     pub transfers: Vec<Transfer>,
+    /// When the run ended, if before its time.
+    pub ended_s: Option<f64>,
+    /// Programs of this machine that ran.
+    pub programs: Vec<Ran>,
     /// What has to be known of the network and its captures.
     pub remarks: Vec<String>,
 }
@@ -107,6 +112,11 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let source = Source::open(directory, "totals.json")?;
     let damaged = source.damage();
     let mut totals: Totals = source.json()?;
+    let mut experiment = experiment.clone();
+    if let Some(ended_ns) = totals.ended_ns {
+        commands::end_early(&mut experiment, ended_ns);
+    }
+    let experiment = &experiment;
     let flows: Vec<&Flow> = by_guest(experiment).into_iter().map(|(_, flow)| flow).collect();
     let found = [&totals.flows.len(), &totals.datagrams.len(), &totals.queues.len()];
     let planned = [&flows.len(), &experiment.datagrams.len(), &plan.queues.len()];
@@ -130,7 +140,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let queues = samples::queues(experiment, &plan, Source::open(directory, name)?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
-    let mut remarks = Vec::new();
+    let (mut remarks, mut of_commands) = (Vec::new(), Vec::new());
     if let Some(measured) = measured {
         remarks.clone_from(&measured.remarks);
         if measured.foreign_packets > 0 {
@@ -139,6 +149,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
                 measured.foreign_packets
             ));
         }
+        of_commands = commands::flows(&measured, experiment);
         emulated::complete(measured, experiment, &mut summary);
     }
     let broken = broken(experiment, &flows, &totals);
@@ -161,7 +172,16 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         summary.applications.push(measured.application);
         transfers.push(measured.transfer);
     }
-    summary.metrics = Metrics::new(&compared(&summary.flows), summary.metrics.utilisation);
+    let programs = commands::read(&plan, &totals.programs, directory)
+        .map_err(|(path, source)| CollectError::Unreadable { path, source })?;
+    if summary.flows.is_empty() {
+        let forward: Vec<&FlowSummary> = of_commands.iter().step_by(2).collect();
+        summary.metrics = Metrics::new(&forward, summary.metrics.utilisation);
+    } else {
+        let compared = compared(&summary.flows);
+        summary.metrics = Metrics::new(&compared, summary.metrics.utilisation);
+    }
+    summary.flows.extend(of_commands);
     Ok(Collected {
         summary,
         series,
@@ -175,6 +195,8 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         states_told: totals.states_told,
         broken,
         transfers,
+        ended_s: totals.ended_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
+        programs,
         remarks,
     })
 }

@@ -2,6 +2,7 @@
 //! do, `collect` turns what it has measured into the records that every backend gives.
 
 mod collect;
+mod commands;
 mod emulated;
 mod figures;
 mod layout;
@@ -10,5 +11,6 @@ mod samples;
 mod transfers;
 
 pub use collect::{Broken, CollectError, Collected, collect};
+pub use commands::Ran;
 pub use layout::{Layout, layout};
 pub use transfers::{Said, Transfer};

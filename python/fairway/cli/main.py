@@ -30,7 +30,7 @@ from fairway.errors import (
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
 #: In the order of the help. A command is the function of its name in the module of its name.
 _COMMANDS = (
-    "run", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay", "script",
+    "run", "shell", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay", "script",
     "send", "recv", "generate", "collect", "tune", "report", "algorithms", "presets", "gallery",
     "exercise", "lab", "schema", "doctor",
 )  # fmt: skip

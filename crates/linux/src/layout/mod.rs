@@ -10,6 +10,7 @@ mod flow;
 mod global;
 mod host;
 mod network;
+mod programs;
 mod qdisc;
 mod red;
 mod refusal;
@@ -64,6 +65,7 @@ fn on_row(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
+    programs::refuse_all(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);
     let hosts =
         Hosts::on_row(&experiment.flows, &experiment.datagrams, row.routers(), &mut refusals);
@@ -137,6 +139,9 @@ impl Common {
             flows: self.flows.clone(),
             datagrams: self.datagrams.clone(),
             transfers: self.transfers.clone(),
+            hosts: Vec::new(),
+            programs: Vec::new(),
+            date_s: None,
             queues: Vec::new(),
             capture: None,
             is_emulated: false,
