@@ -14,6 +14,7 @@ import pytest
 
 import fairway
 from fairway.backends.linux import cache
+from fairway.errors import FairwayError
 
 #: 20 Mbit/s, a round trip of 100 ms, and one packet of a hundred lost.
 LOSSY = """
@@ -24,11 +25,11 @@ frame_overhead = "14 bytes"
 [topology.bottleneck]
 rate  = "20 Mbit/s"
 delay = "50 ms"
-loss  = 0.01
+loss  = { kind = "bernoulli", probability = 0.01 }
 [[flow]]
 cc = "cubic"
 """
-CLEAN = LOSSY.replace("loss  = 0.01\n", "")
+CLEAN = LOSSY.replace('loss  = { kind = "bernoulli", probability = 0.01 }\n', "")
 #: Payload of a full segment, and the segment on a link: IP and TCP headers with timestamps, Ethernet's.
 PAYLOAD, FRAME = 1448, 1514
 
@@ -101,8 +102,9 @@ def test_standard_input_is_read(shell):
 def test_files_are_this_machines_and_what_is_written_is_gone(shell, tmp_path):
     (tmp_path / "given").write_text("from here")
     done = shell(
-        CLEAN, *sh("cat given; echo changed > given; cat given; echo new > /etc/fairway-new; cat /etc/fairway-new")
-    )  # fmt: skip
+        CLEAN,
+        *sh("cat given; echo changed > given; cat given; echo new > /etc/fairway-new; cat /etc/*-new"),
+    )
     assert (done.returncode, done.stdout) == (0, b"from herechanged\nnew\n")
     assert (tmp_path / "given").read_text() == "from here"
     assert not Path("/etc/fairway-new").exists()
@@ -111,7 +113,8 @@ def test_files_are_this_machines_and_what_is_written_is_gone(shell, tmp_path):
 def test_hosts_have_names_and_an_environment_of_their_own(shell, monkeypatch):
     monkeypatch.setenv("SECRET", "1")
     monkeypatch.setenv("PASSED", "on")
-    script = "hostname; getent hosts d0; env | cut -d= -f1 | sort | tr '\\n' ' '; echo $GIVEN $PASSED; date -u +%F"
+    names = "env | cut -d= -f1 | sort | tr '\\n' ' '; echo"
+    script = f"hostname; getent hosts d0; {names}; echo $GIVEN $PASSED; date +%F"
     done = shell(CLEAN, "--env", "GIVEN=x", "--env", "PASSED", *sh(script))
     host, address, names, values, date = done.stdout.decode().splitlines()
     assert (host, address.split()[1]) == ("s0", "d0")
@@ -157,7 +160,8 @@ def test_curl_and_nginx_give_the_same_bytes_times_and_captures(shell, tmp_path):
             LOSSY, "--alone", "--out", str(out), "--capture", "hosts",
             "--background", f"d0: nginx -c {tmp_path}/nginx.conf",
             "--", "sh", "-c",
-            "curl -sS -o copy -w '%{size_download} %{time_total} %{http_code}\\n' http://d0/file && sha256sum < copy",
+            "curl -sS -o copy -w '%{size_download} %{time_total} %{http_code}\\n' http://d0/file"
+            " && sha256sum < copy",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -194,8 +198,10 @@ def test_the_goodput_of_iperf3_is_that_of_fairway(shell, tmp_path):
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     ours = next(flow for flow in summary["flows"] if flow["id"] == "shell")
     payload = ours["goodput_bps"] * summary["ended_s"] / 8
-    # Beside the data there are a few hundred bytes of iperf3's own talk.
-    assert payload == pytest.approx(theirs["bytes"], rel=0.01)
+    # At its end iperf3 leaves unread what is on the way: less than the path and its queue hold, which is
+    # one bandwidth-delay product each. Beside it there are two kB of iperf3's own talk.
+    on_the_way = 2 * 20e6 / 8 * 0.1
+    assert theirs["bytes"] <= payload <= theirs["bytes"] + on_the_way + 2000
     assert theirs["bits_per_second"] == pytest.approx(20e6 * PAYLOAD / FRAME, rel=0.05)
 
 
@@ -232,5 +238,5 @@ def test_flows_of_programs_are_in_the_results():
 
 @pytest.mark.parametrize("backend", ["sim", "model"])
 def test_other_backends_refuse_programs(backend):
-    with pytest.raises(fairway.ExperimentError, match=r"flow\.greeting"):
+    with pytest.raises(FairwayError, match=r"flow\.greeting"):
         fairway.run(PROGRAMS, backend=backend)

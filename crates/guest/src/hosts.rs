@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Host, Plan};
@@ -73,7 +74,6 @@ fn make_root(host: usize) -> Result<(), Failure> {
 }
 
 fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     fs::create_dir(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
@@ -98,6 +98,7 @@ fn write_names(root: &Path, host: &Host, names: &str) -> io::Result<()> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => fs::write(&path, text)?,
         }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
     }
     Ok(())
 }

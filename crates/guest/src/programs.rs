@@ -15,6 +15,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, chdir, chroot, sethostname};
 
 use crate::Error;
@@ -24,10 +25,15 @@ use crate::sys;
 
 /// How long before the beginning of the run servers start.
 pub const HEAD_START_NS: u64 = 1_000_000_000;
+/// How long the kernel has been up when the first programs start: some take a clock in its first second
+/// for one that was never read, as ping of iputils does.
+pub const LEAST_UPTIME_NS: u64 = 60_000_000_000;
 /// Files that a program may have open, as a login has it: at first, and if it asks for more.
 const OPEN_FILES: [u64; 2] = [1024, 1 << 18];
 /// How late timers may be, as the kernel has it for a process (kernel/fork.c, `init_task`).
 const TIMER_SLACK_NS: u32 = 50_000;
+/// Rights that files of programs do not get: others' to write.
+const USUAL_MASK: Mode = Mode::from_bits_truncate(0o022);
 /// Bytes that are passed on at once.
 const PIECE_BYTES: usize = 1 << 16;
 
@@ -145,6 +151,7 @@ impl Running {
             chroot(root.as_c_str())?;
             chdir(c"/")?;
             chdir(directory.as_c_str())?;
+            umask(USUAL_MASK);
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
             Ok(())

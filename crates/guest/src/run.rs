@@ -81,8 +81,13 @@ impl<'a> Run<'a> {
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
-        let has_servers = plan.programs.iter().any(|program| program.start_ns.is_none());
-        let lead_ns = if has_servers { LEAD_NS + HEAD_START_NS } else { LEAD_NS };
+        let lead_ns = match plan.programs.is_empty() {
+            true => LEAD_NS,
+            false => {
+                sys::sleep_until(programs::LEAST_UPTIME_NS);
+                HEAD_START_NS
+            }
+        };
         let begin_ns = sys::now_ns().map_err(failed)? + lead_ns;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;

@@ -117,7 +117,7 @@ def _run(
     if capture is not None:
         changes["capture.at"] = captures.places(capture)
     if time_limit is not None:
-        changes["duration"] = time_limit
+        changes |= {"duration": time_limit, "measure.window": ["0 s", time_limit]}
     planned = plan(file, overrides=changes)
     if planned.is_sweep:
         raise InputError(f"{file}: a sweep of {len(planned.points)} runs; a command runs in one")
