@@ -158,9 +158,10 @@ def test_curl_and_nginx_give_the_same_bytes_times_and_captures(shell, tmp_path):
     def fetch(out):
         done = shell(
             LOSSY, "--alone", "--out", str(out), "--capture", "hosts",
-            "--background", f"d0: nginx -c {tmp_path}/nginx.conf",
+            # Losses are on the way from sources to sinks.
+            "--on", "d0", "--background", f"s0: nginx -c {tmp_path}/nginx.conf",
             "--", "sh", "-c",
-            "curl -sS -o copy -w '%{size_download} %{time_total} %{http_code}\\n' http://d0/file"
+            "curl -sS -o copy -w '%{size_download} %{time_total} %{http_code}\\n' http://s0/file"
             " && sha256sum < copy",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -175,10 +176,10 @@ def test_curl_and_nginx_give_the_same_bytes_times_and_captures(shell, tmp_path):
     # Not faster than the link, and not so slow that the losses cannot explain it.
     least = len(content) / PAYLOAD * FRAME * 8 / 20e6
     assert least + 0.2 < float(seconds) < 20
-    captures = sorted(path.name for path in (tmp_path / "one" / "pcap").iterdir())
+    captures = sorted(path.name for path in (tmp_path / "one" / "captures").iterdir())
     assert captures
     match, mismatch, errors = filecmp.cmpfiles(
-        tmp_path / "one" / "pcap", tmp_path / "two" / "pcap", captures, shallow=False
+        tmp_path / "one" / "captures", tmp_path / "two" / "captures", captures, shallow=False
     )
     assert (len(match), mismatch, errors) == (len(captures), [], [])
     summary = json.loads((tmp_path / "one" / "summary.json").read_text())

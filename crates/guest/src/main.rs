@@ -81,9 +81,6 @@ fn carry_out() -> Result<(), Error> {
     let text = fs::read(&file).map_err(|error| Error::new("reading plan.json", error))?;
     let plan: Plan =
         serde_json::from_slice(&text).map_err(|error| Error::new("reading plan.json", error))?;
-    if let Some(date_s) = plan.date_s {
-        sys::set_date(date_s).map_err(|error| Error::new("setting the date", error))?;
-    }
     let namespaces = setup::make_network(&plan)?;
     hosts::make(&plan, &namespaces)?;
     run::run(&plan, &namespaces)

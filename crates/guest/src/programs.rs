@@ -27,7 +27,7 @@ use crate::sys;
 pub const HEAD_START_NS: u64 = 1_000_000_000;
 /// How long the kernel has been up when the first programs start: some take a clock in its first second
 /// for one that was never read, as ping of iputils does.
-pub const LEAST_UPTIME_NS: u64 = 60_000_000_000;
+const LEAST_UPTIME_NS: u64 = 60_000_000_000;
 /// Files that a program may have open, as a login has it: at first, and if it asks for more.
 const OPEN_FILES: [u64; 2] = [1024, 1 << 18];
 /// How late timers may be, as the kernel has it for a process (kernel/fork.c, `init_task`).
@@ -41,6 +41,13 @@ const PIECE_BYTES: usize = 1 << 16;
 pub struct Program {
     is_last: bool,
     state: Arc<Mutex<ProgramTotals>>,
+}
+
+/// Waits until servers may start, and sets the date so that the run begins with that of the plan.
+pub fn wait_to_start(plan: &Plan) -> io::Result<()> {
+    sys::sleep_until(LEAST_UPTIME_NS);
+    let before_s = HEAD_START_NS / 1_000_000_000;
+    plan.date_s.map_or(Ok(()), |date_s| sys::set_date(date_s.saturating_sub(before_s)))
 }
 
 /// The programs of a plan that start before the beginning of the run, or those that do not.

@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
         let lead_ns = match plan.programs.is_empty() {
             true => LEAD_NS,
             false => {
-                sys::sleep_until(programs::LEAST_UPTIME_NS);
+                programs::wait_to_start(plan).map_err(failed)?;
                 HEAD_START_NS
             }
         };

@@ -102,8 +102,7 @@ pub(crate) fn flows(measured: &Measured, experiment: &Experiment) -> Vec<FlowSum
         let flow = &experiment.flows[index];
         let marks = [measured.flows.get(index), measured.back.get(index)];
         let is_quiet = |marks: &[FlowMark; 2]| marks[1].arrivals + marks[1].missing == 0;
-        let is_mere_host = of_flow.program.is_empty() && of_flow.server.is_empty();
-        if is_mere_host && marks.iter().flatten().all(|marks| is_quiet(marks)) {
+        if of_flow.program.is_empty() && marks.iter().flatten().all(|marks| is_quiet(marks)) {
             continue;
         }
         for (marks, suffix) in marks.into_iter().zip(["", REVERSE]) {

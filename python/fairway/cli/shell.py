@@ -125,12 +125,11 @@ def _run(
         raise InputError("--capture: needs --out DIR, where the captures shall go")
     if out is not None:
         store.check_writable(out, "run")
-    document, host = with_command(
+    document = with_command(
         planned.points[0].experiment, command, host=on,
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,
     )  # fmt: skip
     backend = Shell(
-        host=host,
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,

@@ -67,8 +67,8 @@ def with_command(
     background: Sequence[Background] = (),
     alone: bool = False,
     cc: str | None = None,
-) -> tuple[dict[str, Any], str]:
-    """The experiment with a command on a host, and the name of that host.
+) -> dict[str, Any]:
+    """The experiment with a command on a host.
 
     Args:
         experiment: Its document.
@@ -93,26 +93,35 @@ def with_command(
         peers[name] = sorted(found, key=lambda peer: peer not in wanted)[:MOST_PEERS]
     assert host is not None
     first = next((one.host for one in background if one.host in peers[host]), peers[host][0])
-    common: dict[str, Any] = {"kind": "program", **({} if cc is None else {"cc": cc})}
-    flows = [{**common, "id": FLOW, "from": host, "to": first, "program": list(words)}]
+
+    def flow(name: str, source: str, sink: str, **commands: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {"kind": "program", "id": name, "from": source, "to": sink}
+        if experiment["topology"]["kind"] in ("dumbbell", "chain"):
+            # The first host is on the left. Without other flows, names have no side.
+            is_left = hosts[0] not in _core.hosts(dict(experiment), source)
+            found["direction"] = "forward" if is_left else "reverse"
+        return {**found, **({} if cc is None else {"cc": cc}), **commands}
+
+    flows = [flow(FLOW, host, first, program=list(words))]
     joined = {frozenset((host, first))}
     for index, one in enumerate(background):
         other = host if host in peers[one.host] else peers[one.host][0]
-        flows.append(
-            {**common, "id": f"background-{index}", "from": other, "to": one.host,
-             "server": list(one.words)}
-        )  # fmt: skip
+        flows.append(flow(f"background-{index}", other, one.host, server=list(one.words)))
         joined.add(frozenset((other, one.host)))
     for name, reached in peers.items():
         for peer in reached:
             if (pair := frozenset((name, peer))) not in joined:
                 joined.add(pair)
-                flows.append({**common, "id": _id(f"{name}-{peer}"), "from": name, "to": peer})
-    own = [flow for flow in experiment["flow"] if not alone or flow.get("kind") == "program"]
+                flows.append(flow(_id(f"{name}-{peer}"), name, peer))
+    own = [one for one in experiment["flow"] if not alone or _runs_commands(one)]
     measure = {
         key: value for key, value in experiment.get("measure", {}).items() if key != "window"
     }
-    return {**experiment, "flow": [*own, *flows], "measure": measure}, host
+    return {**experiment, "flow": [*own, *flows], "measure": measure}
+
+
+def _runs_commands(flow: Mapping[str, Any]) -> bool:
+    return isinstance(flow.get("program"), list) or "server" in flow
 
 
 def _id(text: str) -> str:
@@ -124,14 +133,12 @@ class Shell(Linux):
     """The backend for one command: it passes its streams on, and ends the run with it.
 
     Attributes:
-        host: Where the command runs.
         environment: Variables of all programs of the command line, beside the usual ones.
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
     """
 
-    host: str
     environment: Mapping[str, str] = field(default_factory=dict)
     date_s: int = programs.DATE_S
     limit_s: float | None = None
