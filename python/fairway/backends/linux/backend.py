@@ -123,7 +123,7 @@ class Linux:
         if layout["network"] is not None and not self._kernel.has_network:
             raise InputError(
                 f"{self._kernel.path}: this kernel has no devices of Fairway's network; "
-                "`fairway linux build` makes one that does, and `[linux] network = \"tc\"` uses "
+                '`fairway linux build` makes one that does, and `[linux] network = "tc"` uses '
                 "Linux's own queue disciplines"
             )
         if self._kernel.modules_in is not None:

@@ -86,7 +86,7 @@ def with_command(
         assert name is not None
         found = _core.hosts(dict(experiment), name)
         if not found:
-            known = ", ".join(hosts[:8]) + (" and others" if len(hosts) > 8 else "")  # noqa: PLR2004
+            known = ", ".join(hosts[:8]) + (" and others" if len(hosts) > 8 else "")
             raise InputError(
                 f"{option}: there is no host {name!r} in this network; there is {known}"
             )
