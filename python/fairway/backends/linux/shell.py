@@ -24,6 +24,8 @@ from fairway.results.run import Run
 
 #: Name of the flow between the command's host and another.
 FLOW = "shell"
+#: Stack of experiments that name none.
+_KERNEL = "linux-6.1"
 #: Hosts that a host of programs reaches at the most, those of programs before others.
 MOST_PEERS = 64
 #: Exit codes as timeout(1) and shells have them: out of time, not executable, not found, signalled.
@@ -117,7 +119,12 @@ def with_command(
     measure = {
         key: value for key, value in experiment.get("measure", {}).items() if key != "window"
     }
-    return {**experiment, "flow": [*own, *flows], "measure": measure}
+    found = {**experiment, "flow": [*own, *flows], "measure": measure}
+    stack = experiment.get("stack", {})
+    if not own and not stack.get("preset", _KERNEL).startswith("linux-"):
+        # No flow is left that the stack of another system is for.
+        found["stack"] = {key: stack[key] for key in ("mtu", "mss") if key in stack}
+    return found
 
 
 def _runs_commands(flow: Mapping[str, Any]) -> bool:
