@@ -42,6 +42,7 @@ __all__ = [
     "fluid_fixed_point",
     "fluid_rules",
     "fluid_run",
+    "hosts",
     "indented",
     "linux_collect",
     "linux_layout",
@@ -308,6 +309,12 @@ class LinuxData:
     @property
     def transfers(self) -> str:
         """Transfers by a program, and what it said, as JSON."""
+    @property
+    def programs(self) -> str:
+        """Programs of this machine that ran, and what became of them, as JSON."""
+    @property
+    def ended_s(self) -> float | None:
+        """When the run ended, if before its time."""
     @property
     def remarks(self) -> list[str]:
         """What has to be known of the network and its captures."""
@@ -805,6 +812,9 @@ def algorithms() -> str:
 
 def presets() -> str:
     """Every stack preset, as JSON."""
+
+def hosts(experiment: _Document, reached_by: str | None = None) -> list[str]:
+    """The names of the hosts of an experiment, or of those that one of them reaches."""
 
 def linux_collect(experiment: _Document, directory: str | PathLike[str]) -> LinuxData:
     """Read what a run of an experiment has left in a directory."""

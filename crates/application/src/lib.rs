@@ -80,7 +80,8 @@ pub fn driver(application: &Application, seed: u64) -> Option<Box<dyn Driver>> {
         || Stream::new(seed, &format!("flow/{}/application", application.connections.start));
     Some(match &application.workload {
         Workload::Striped(striping) => Box::new(striping::Striped::new(connections, striping)),
-        Workload::Arrivals => return None,
+        // Commands run on a kernel alone.
+        Workload::Arrivals | Workload::Program(_) => return None,
         Workload::Files(what) => Box::new(files::Files::new(what.clone(), stream())),
         Workload::Writes(what) => Box::new(writes::Writes::new(what.clone(), stream())),
         Workload::Requests(what) => Box::new(requests::Requests::new(what.clone(), stream())),

@@ -22,6 +22,8 @@ pub struct Headers {
     /// Size with the IP header.
     pub ip_bytes: u32,
     pub has_payload: bool,
+    /// Bytes behind the headers.
+    pub payload_bytes: u32,
     pub ecn: Ecn,
 }
 
@@ -49,6 +51,7 @@ impl Headers {
             ports,
             ip_bytes,
             has_payload: inside > header,
+            payload_bytes: inside.saturating_sub(header) as u32,
             ecn: match bytes[1] & 3 {
                 0 => Ecn::NotEct,
                 1 => Ecn::Ect1,

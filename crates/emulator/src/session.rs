@@ -106,6 +106,7 @@ impl Session {
             path,
             wire_bytes: packet.ip_bytes,
             has_payload: packet.has_payload,
+            payload_bytes: packet.payload_bytes,
             ecn: packet.ecn,
             precedence,
             is_held,
@@ -199,6 +200,7 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
     let mark = |counts: &PathCounts| FlowMark {
         arrivals: counts.arrivals,
         wire_bytes: counts.wire_bytes,
+        delivered_bytes: counts.payload_bytes,
         delay_ns: counts.delay_ns,
         missing: counts.missing,
         ..FlowMark::default()

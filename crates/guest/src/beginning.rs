@@ -3,21 +3,21 @@
 use crate::sys;
 
 /// Least time between the end of the preparations and the beginning of the run.
-const LEAD_NS: u64 = 1_000_000;
+pub const LEAD_NS: u64 = 1_000_000;
 /// The kernel's tick (`CONFIG_HZ` 1000), which begins with a millisecond of its clock
 /// (`kernel/time/tick-sched.c`, `tick_init_jiffy_update`).
 const TICK_NS: u64 = 1_000_000;
 /// Timers of up to half a minute expire at multiples of so many ticks or less (`kernel/time/timer.c`).
 const TICKS: u64 = 512;
 
-/// Now and then by the monotonic clock: a moment after now, or, in step with the simulator, the next
+/// Now and then by the monotonic clock: `lead_ns` after now, or, in step with the simulator, the next
 /// one at which timers count from zero as there. Otherwise timestamps, which count milliseconds, and
 /// timeouts differ by where in their grid a run begins.
-pub fn now_and_beginning(is_in_step: bool) -> std::io::Result<[u64; 2]> {
+pub fn now_and_beginning(is_in_step: bool, lead_ns: u64) -> std::io::Result<[u64; 2]> {
     let list =
         if is_in_step { std::fs::read_to_string("/proc/timer_list")? } else { String::new() };
     let now_ns = sys::now_ns()?;
-    let soon_ns = now_ns + LEAD_NS;
+    let soon_ns = now_ns + lead_ns;
     let begin_ns = ticks_of(&list).map_or(soon_ns, |ticks| in_step(soon_ns, ticks));
     Ok([now_ns, begin_ns])
 }

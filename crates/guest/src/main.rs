@@ -11,7 +11,9 @@ mod connection;
 mod counters;
 mod datagrams;
 mod driven;
+mod hosts;
 mod packet;
+mod programs;
 mod run;
 mod setup;
 mod states;
@@ -82,5 +84,6 @@ fn carry_out() -> Result<(), Error> {
     let plan: Plan =
         serde_json::from_slice(&text).map_err(|error| Error::new("reading plan.json", error))?;
     let namespaces = setup::make_network(&plan)?;
+    hosts::make(&plan, &namespaces)?;
     run::run(&plan, &namespaces)
 }

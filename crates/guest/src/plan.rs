@@ -41,6 +41,15 @@ pub struct Plan {
     /// Transfers by Fairway's own sender and receiver.
     #[serde(default)]
     pub transfers: Vec<Transfer>,
+    /// Hosts on which programs run, or that they reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Host>,
+    /// Programs of the host machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
+    /// The date at the beginning, in seconds from the start of 1970, if it is not the kernel's own.
+    #[serde(default)]
+    pub date_s: Option<u64>,
     /// The link directions that are reported.
     pub queues: Vec<Queue>,
     /// What is captured, if anything is.
@@ -363,6 +372,47 @@ pub struct Transfer {
     pub start_ns: u64,
     /// When it is cut off, if before the end.
     pub stop_ns: Option<u64>,
+}
+
+/// A host with files of its own: those of the host machine, and what its programs have written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name, also for `uname`.
+    pub name: String,
+    /// Index of its namespace.
+    pub namespace: usize,
+    /// Its address.
+    pub address: Ipv4Addr,
+}
+
+/// A program of the host machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Name of its flow.
+    pub id: String,
+    /// Index of its host.
+    pub host: usize,
+    /// Its name and its arguments.
+    pub command: Vec<String>,
+    /// When it starts; before the beginning of the run if not said.
+    pub start_ns: Option<u64>,
+    /// When it is asked to end (SIGTERM), if before the end of the run.
+    pub stop_ns: Option<u64>,
+    /// Its whole environment.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+    /// Its working directory.
+    #[serde(default)]
+    pub directory: Option<String>,
+    /// File of the run directory that it reads as its standard input; nothing if not said.
+    #[serde(default)]
+    pub input: Option<String>,
+    /// Most bytes that are kept of each of its output streams; all if not said.
+    #[serde(default)]
+    pub most_output_bytes: Option<u64>,
+    /// Whether the run ends with it.
+    #[serde(default)]
+    pub is_last: bool,
 }
 
 /// An integer socket option.

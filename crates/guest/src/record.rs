@@ -6,6 +6,7 @@
 //!   [`crate::plan::Plan::rows`].
 //! - `transfer-<index>.bin`: of each transfer, a [`FlowSample`] for each of its connections and samples,
 //!   in the order of time; one without `tcp_info` says when the next one's interval begins.
+//! - `program-<index>.1` and `.2`: what each program has written to its standard output and error.
 //! - `queues.bin`: one [`QueueSample`] for each reported queue and sample.
 //! - `totals.json`: [`Totals`], written last: without it the run was not completed.
 //! - `progress`: virtual nanoseconds done, as text, written again and again.
@@ -148,9 +149,38 @@ pub struct Totals {
     /// One entry a transfer.
     #[serde(default)]
     pub transfers: Vec<TransferTotals>,
+    /// One entry a program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramTotals>,
+    /// When the run ended, if before its time.
+    #[serde(default)]
+    pub ended_ns: Option<u64>,
     /// Packets that the watch missed because the guest could not follow: then `watched` figures
     /// are too low.
     pub unseen_packets: u64,
+}
+
+/// The file of what a program writes to its standard output (1) or error (2).
+pub fn output_file(program: usize, stream: u32) -> String {
+    format!("program-{program}.{stream}")
+}
+
+/// One program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramTotals {
+    /// When it was started, in nanoseconds from the beginning of the run: negative before it. None if
+    /// it was not.
+    pub started_ns: Option<i64>,
+    /// When it ended; none if it was still there at the end of the run.
+    pub ended_ns: Option<i64>,
+    /// Its exit code, if it has exited.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, if one has.
+    pub signal: Option<i32>,
+    /// Why it could not be started (errno), and in words.
+    pub failure: Option<(i32, String)>,
+    /// Bytes that it wrote to its standard output and error, kept or not.
+    pub output_bytes: [u64; 2],
 }
 
 /// One flow.

@@ -14,11 +14,12 @@ use fairway_guest::record::{
 };
 
 use crate::Error;
-use crate::beginning::now_and_beginning;
+use crate::beginning::{LEAD_NS, now_and_beginning};
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
 use crate::datagrams::Datagrams;
 use crate::driven::{Applications, SINK, SOURCE};
+use crate::programs::{self, HEAD_START_NS, Program};
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
@@ -57,6 +58,7 @@ struct Run<'a> {
     /// Those that have time series.
     rows: Vec<Row>,
     transfers: Vec<Transfer>,
+    programs: Vec<Program>,
     watch: Watch,
     states: Option<States>,
     places: Vec<QueuePlace>,
@@ -83,12 +85,20 @@ impl<'a> Run<'a> {
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
         let failed = |error| Error::new("reading the clock", error);
-        let [now_ns, begin_ns] = now_and_beginning(plan.is_emulated).map_err(failed)?;
+        let lead_ns = match plan.programs.is_empty() {
+            true => LEAD_NS,
+            false => {
+                programs::wait_to_start(plan).map_err(failed)?;
+                HEAD_START_NS
+            }
+        };
+        let [now_ns, begin_ns] = now_and_beginning(plan.is_emulated, lead_ns).map_err(failed)?;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;
         }
         let begin_wall_ns = sys::wall_ns().map_err(failed)? + (begin_ns - now_ns);
         watch.begin(begin_wall_ns);
+        let mut programs = programs::start(plan, namespaces, begin_ns, true)?;
         let threaded = plan.flows.iter().filter(|flow| !flow.is_driven).count();
         let threads = connection::THREADS * threaded + plan.datagrams.len();
         let mut stacks =
@@ -117,6 +127,8 @@ impl<'a> Run<'a> {
         let datagrams = datagrams.collect::<Result<_, _>>()?;
         namespaces.leave()?;
         let transfers = transfer::start(plan, namespaces, begin_ns)?;
+        programs.extend(programs::start(plan, namespaces, begin_ns, false)?);
+        programs.sort_by_key(|(index, _)| *index);
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::new("asking for the kernel's release", error))?;
         let states = States::open(plan).ok();
@@ -128,6 +140,7 @@ impl<'a> Run<'a> {
             datagrams,
             rows: plan.sampled_rows(),
             transfers,
+            programs: programs.into_iter().map(|(_, program)| program).collect(),
             watch,
             places,
             flows: BufWriter::new(create("flows.bin")?),
@@ -143,6 +156,8 @@ impl<'a> Run<'a> {
                 queues: vec![QueueTotals::default(); plan.queues.len()],
                 applications: Vec::new(),
                 transfers: Vec::new(),
+                programs: Vec::new(),
+                ended_ns: None,
                 unseen_packets: 0,
             },
             states,
@@ -199,7 +214,19 @@ impl<'a> Run<'a> {
             if t_ns >= plan.duration_ns {
                 return self.namespaces.leave();
             }
+            if t_ns > 0 && self.programs.iter().any(Program::ends_run) {
+                return self.end_early(t_ns, marks).map_err(failed);
+            }
         }
+    }
+
+    /// The program that the run was for has ended.
+    fn end_early(&mut self, t_ns: u64, marks: [Option<u64>; 2]) -> io::Result<()> {
+        for (index, _) in marks.iter().enumerate().filter(|(_, mark)| mark.is_some()) {
+            self.mark(index)?;
+        }
+        self.totals.ended_ns = Some(t_ns);
+        Ok(())
     }
 
     fn sample(&mut self, t_ns: u64) -> io::Result<()> {
@@ -347,6 +374,7 @@ impl<'a> Run<'a> {
         for transfer in self.transfers {
             self.totals.transfers.push(transfer.finish()?);
         }
+        self.totals.programs.extend(self.programs.iter().map(Program::totals));
         let failed = |error| Error::new("writing the results", error);
         for (index, (flow, connection)) in
             self.totals.flows.iter_mut().zip(&self.connections).enumerate()

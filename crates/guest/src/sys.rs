@@ -9,7 +9,7 @@ use std::ptr;
 
 use fairway_socket::set;
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep, clock_settime};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Frames of a packet ring, and the bytes of each: `struct tpacket2_hdr`, an address and 190 bytes
@@ -27,6 +27,12 @@ pub fn now_ns() -> io::Result<u64> {
 /// Nanoseconds of the clock that packets are stamped with.
 pub fn wall_ns() -> io::Result<u64> {
     nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME)?)
+}
+
+/// Sets the clock that tells the date.
+pub fn set_date(seconds: u64) -> io::Result<()> {
+    let seconds = libc::time_t::try_from(seconds).unwrap_or(libc::time_t::MAX);
+    Ok(clock_settime(ClockId::CLOCK_REALTIME, TimeSpec::new(seconds, 0))?)
 }
 
 fn nanoseconds(time: TimeSpec) -> io::Result<u64> {

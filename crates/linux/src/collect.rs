@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::applications;
 use crate::emulated;
 use crate::figures::summarise;
+use crate::commands::{self, Ran};
 use crate::programs::by_guest;
 use crate::samples;
 use crate::transfers::{self, Transfer};
@@ -52,6 +53,10 @@ pub struct Collected {
     pub broken: Vec<Broken>,
     /// Transfers by a program.
     pub transfers: Vec<Transfer>,
+    /// When the run ended, if before its time.
+    pub ended_s: Option<f64>,
+    /// Programs of this machine that ran.
+    pub programs: Vec<Ran>,
     /// What has to be known of the network and its captures.
     pub remarks: Vec<String>,
 }
@@ -109,6 +114,11 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let source = Source::open(directory, "totals.json")?;
     let damaged = source.damage();
     let mut totals: Totals = source.json()?;
+    let mut experiment = experiment.clone();
+    if let Some(ended_ns) = totals.ended_ns {
+        commands::end_early(&mut experiment, ended_ns);
+    }
+    let experiment = &experiment;
     let flows: Vec<&Flow> = by_guest(experiment).into_iter().map(|(_, flow)| flow).collect();
     let found = [&totals.flows.len(), &totals.datagrams.len(), &totals.queues.len()];
     let planned = [&flows.len(), &experiment.datagrams.len(), &plan.queues.len()];
@@ -132,7 +142,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let queues = samples::queues(experiment, &plan, Source::open(directory, name)?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
-    let mut remarks = Vec::new();
+    let (mut remarks, mut of_commands) = (Vec::new(), Vec::new());
     if let Some(measured) = measured {
         remarks.clone_from(&measured.remarks);
         if measured.foreign_packets > 0 {
@@ -141,6 +151,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
                 measured.foreign_packets
             ));
         }
+        of_commands = commands::flows(&measured, experiment);
         emulated::complete(measured, experiment, &plan.rows(), &mut summary);
     }
     let broken = broken(experiment, &flows, &totals);
@@ -168,8 +179,14 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     }
     let in_order = experiment.applications.iter().filter_map(|of| applications.remove(&of.id));
     summary.applications = in_order.collect();
-    let compared = compared(&summary.flows, &plan.rows());
+    let programs = commands::read(&plan, &totals.programs, directory)
+        .map_err(|(path, source)| CollectError::Unreadable { path, source })?;
+    let compared = match summary.flows.is_empty() {
+        true => of_commands.iter().step_by(2).collect(),
+        false => compared(&summary.flows, &plan.rows()),
+    };
     summary.metrics = Metrics::new(&compared, summary.metrics.utilisation);
+    summary.flows.extend(of_commands);
     Ok(Collected {
         summary,
         series,
@@ -183,6 +200,8 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         states_told: totals.states_told,
         broken,
         transfers,
+        ended_s: totals.ended_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
+        programs,
         remarks,
     })
 }

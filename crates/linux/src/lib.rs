@@ -3,6 +3,7 @@
 
 mod applications;
 mod collect;
+mod commands;
 mod emulated;
 mod figures;
 mod layout;
@@ -11,5 +12,6 @@ mod samples;
 mod transfers;
 
 pub use collect::{Broken, CollectError, Collected, collect};
+pub use commands::Ran;
 pub use layout::{Layout, layout};
 pub use transfers::{Said, Transfer};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fairway_spec::{Application, Experiment, Flow, Program, Striping, Workload};
+use fairway_spec::{Application, Commands, Experiment, Flow, Program, Striping, Workload};
 
 /// A transfer that a program makes.
 pub(crate) struct ByProgram<'a> {
@@ -38,11 +38,22 @@ pub(crate) fn multipath(experiment: &Experiment) -> impl Iterator<Item = Range<u
     })
 }
 
+/// The flows of commands, with their places in the experiment.
+pub(crate) fn commands(experiment: &Experiment) -> impl Iterator<Item = (usize, &Commands)> {
+    experiment.applications.iter().filter_map(|application| match &application.workload {
+        Workload::Program(commands) => Some((application.connections.start, commands)),
+        _ => None,
+    })
+}
+
 /// The connections that the guest makes itself, with their places in the experiment, in their order.
 pub(crate) fn by_guest(experiment: &Experiment) -> Vec<(usize, &Flow)> {
     let mut is_programs = vec![false; experiment.flows.len()];
     for transfer in by_program(experiment) {
         is_programs[transfer.connections()].fill(true);
+    }
+    for (place, _) in commands(experiment) {
+        is_programs[place] = true;
     }
     let flows = experiment.flows.iter().enumerate().zip(is_programs);
     flows.filter(|(_, is_programs)| !is_programs).map(|(flow, _)| flow).collect()

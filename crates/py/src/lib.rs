@@ -272,6 +272,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_captures, module)?)?;
     module.add_function(wrap_pyfunction!(loss_causes, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(linux::hosts, module)?)?;
     module.add_function(wrap_pyfunction!(result_schema, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(specimen, module)?)?;

@@ -51,6 +51,10 @@ pub(crate) struct LinuxData {
     #[pyo3(get)]
     transfers: String,
     #[pyo3(get)]
+    programs: String,
+    #[pyo3(get)]
+    ended_s: Option<f64>,
+    #[pyo3(get)]
     remarks: Vec<String>,
 }
 
@@ -75,6 +79,14 @@ pub(crate) fn linux_layout(
     })
 }
 
+/// The names of the hosts of an experiment, or of those that one of them reaches.
+#[pyfunction]
+#[pyo3(signature = (experiment, reached_by = None))]
+pub(crate) fn hosts(experiment: Document, reached_by: Option<&str>) -> PyResult<Vec<String>> {
+    let experiment = experiment.read(&Catalogue::default())?;
+    Ok(reached_by.map_or_else(|| experiment.hosts(), |host| experiment.peers(host)))
+}
+
 /// Read what a run of an experiment has left in a directory; releases the GIL.
 #[pyfunction]
 pub(crate) fn linux_collect(
@@ -82,14 +94,15 @@ pub(crate) fn linux_collect(
     experiment: Document,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary, broken, transfers) = py.detach(|| {
+    let (found, summary, broken, transfers, programs) = py.detach(|| {
         let experiment = experiment.read(&Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());
         let summary = summary_text(&experiment, &found.summary, &[]).map_err(failed)?;
         let broken = serde_json::to_string(&found.broken).map_err(failed)?;
         let transfers = serde_json::to_string(&found.transfers).map_err(failed)?;
-        PyResult::Ok((found, summary, broken, transfers))
+        let programs = serde_json::to_string(&found.programs).map_err(failed)?;
+        PyResult::Ok((found, summary, broken, transfers, programs))
     })?;
     Ok(LinuxData {
         summary,
@@ -104,6 +117,8 @@ pub(crate) fn linux_collect(
         states_told: found.states_told,
         broken,
         transfers,
+        programs,
+        ended_s: found.ended_s,
         remarks: found.remarks,
     })
 }

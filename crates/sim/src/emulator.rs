@@ -46,6 +46,8 @@ pub struct Sent {
     pub wire_bytes: u32,
     /// Whether it carries data.
     pub has_payload: bool,
+    /// Bytes of data that it carries.
+    pub payload_bytes: u32,
     /// What its IP header says about marks.
     pub ecn: Ecn,
     /// Its precedence, 0 to 7.
@@ -92,6 +94,8 @@ pub struct PathCounts {
     pub arrivals: u64,
     /// Their bytes, IP headers included.
     pub wire_bytes: u64,
+    /// Their data alone.
+    pub payload_bytes: u64,
     /// Their delays from host to host, added up.
     pub delay_ns: u64,
     /// Packets with data that were dropped, lost or damaged.
@@ -190,7 +194,7 @@ impl Emulator {
     pub fn send(&mut self, sent: Sent, headers: Option<&Headers>) -> u32 {
         let slot = self.pool.place();
         let segment = self.pool.segment(slot);
-        segment.sent_at = self.now;
+        (segment.sent_at, segment.payload_bytes) = (self.now, sent.payload_bytes);
         let entrance = self.network.entrance_of(sent.path);
         let position = self.network.in_turn(entrance, sent.path);
         self.paths[sent.path as usize].balance.sent += 1;
@@ -236,11 +240,17 @@ impl Emulator {
         self.samples.drain(..)
     }
 
-    /// The run is over.
+    /// The run is over, if need be before its time: then the measuring window ends now.
     ///
     /// # Errors
     /// Why it is not: a packet is not accounted for, or a capture cannot be written.
     pub fn finish(mut self) -> Result<Emulated, String> {
+        if self.now < self.experiment.measure.to {
+            self.experiment.measure.to = self.now.max(self.experiment.measure.from);
+        }
+        for counts in self.window.iter_mut().filter(|counts| counts.is_empty()) {
+            counts.clone_from(&self.paths);
+        }
         let captures = self.captures.take();
         let remarks = captures.map_or_else(|| Ok(Vec::new()), |captures| captures.finish(self.now));
         let remarks = remarks.map_err(|error| error.to_string())?;
@@ -357,12 +367,14 @@ impl Emulator {
             return self.count_missing(handle, Cause::Damaged);
         }
         let (slot, path) = (handle.place() as u32, handle.path());
-        let sent_at = self.pool.segment(slot).sent_at;
+        let segment = self.pool.segment(slot);
+        let (sent_at, payload_bytes) = (segment.sent_at, segment.payload_bytes);
         let counts = &mut self.paths[path as usize];
         counts.balance.delivered += 1;
         if handle.has_payload() {
             counts.arrivals += 1;
             counts.wire_bytes += u64::from(handle.wire_bytes());
+            counts.payload_bytes += u64::from(payload_bytes);
             counts.delay_ns += self.now.since(sent_at).as_nanos();
         }
         let is_marked = handle.ecn() == Ecn::Ce;

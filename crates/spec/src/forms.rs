@@ -2,7 +2,7 @@
 
 use super::capture::PLACES;
 use super::keys::Kind;
-use super::program::AUTO;
+use super::program::{AUTO, MAX_WORDS};
 use super::reader::{LINUX, MAX_LIST, MAX_RATES, MAX_SEGMENTS, MAX_TEXT};
 
 impl Kind {
@@ -37,9 +37,11 @@ impl Kind {
             }
             Kind::Text => format!("text of 1 to {MAX_TEXT} characters"),
             Kind::Choice { names, .. } => format!("one of {}", listed(names())),
+            Kind::Program { names } => format!("one of {}, or a command", listed(names())),
+            Kind::Command => format!("a command: a list of 1 to {MAX_WORDS} texts"),
             Kind::Algorithm => {
                 "the name of an algorithm, \"python:module.Class\" or \"linux:NAME\"".to_owned()
-            },
+            }
             Kind::Counts => format!("1 to {MAX_LIST} whole numbers, 1 or more"),
             Kind::Times => format!("1 to {MAX_LIST} durations"),
             Kind::Window => format!("two durations, start and end, or \"{AUTO}\""),

@@ -53,6 +53,10 @@ pub(super) enum Kind {
     Choice { thing: &'static str, names: fn() -> Vec<&'static str> },
     /// The name of a congestion-control algorithm, Fairway's own or one from elsewhere.
     Algorithm,
+    /// One of Fairway's programs by name, or the words of a command.
+    Program { names: fn() -> Vec<&'static str> },
+    /// The words of a command.
+    Command,
     /// Whole numbers from 1: [1, 12, 13].
     Counts,
     /// Times: ["10 s", "20 s"].
@@ -332,9 +336,9 @@ pub(super) static FLOW: Section = Section {
                 "Its name in results and in the paths of a sweep; without it, the algorithm, \"#\" and the flow's index.";
             "kind": Kind::Choice { thing: "traffic", names: traffic_kinds },
                 Default(r#""bulk""#), r#""bulk""# =>
-                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. The others are UDP: at a constant rate, at a varying rate, with exponential gaps, and at a constant rate in periods with pauses between them.";
+                "Bulk: one application that writes to TCP as fast as it can, or as app_rate says. Arrivals, ftp, telnet, request, web, bursts, video and incast are workloads over TCP. Program runs programs of this machine on a real Linux kernel; a flow whose program is a list has this kind without writing it. The others are UDP: at a constant rate, at a varying rate, with exponential gaps, and at a constant rate in periods with pauses between them.";
             "cc": Kind::Algorithm, Explained, r#""reno""# =>
-                "Congestion-control algorithm, required for TCP: one of Fairway's, \"python:module.Class\" for a class of your own, or \"linux:NAME\" for one that a kernel alone has, with --backend linux.";
+                "Congestion-control algorithm, required for TCP: one of Fairway's, \"python:module.Class\" for a class of your own, or \"linux:NAME\" for one that a kernel alone has, with --backend linux. Of kind \"program\", the default of both hosts: cubic unless set.";
             "cc_variant": Kind::Choice { thing: "variant", names: variant_names },
                 Explained, r#""paper""# =>
                 "Version of the algorithm; by default the stack's choice.";

@@ -15,6 +15,7 @@ mod error;
 mod extras;
 mod forms;
 mod graph;
+mod hosts;
 mod keys;
 mod kinds;
 mod links;
@@ -62,7 +63,7 @@ pub use linux::{LinuxNetwork, LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use network::{LinkDirection, Network, REVERSE, Routes};
 pub use node::Node;
 pub use plan::{Plan, Point, plan, plan_document, plan_with};
-pub use program::Program;
+pub use program::{Commands, Program};
 pub use queues::Path;
 pub use repetitions::Until;
 pub use resolved::Resolved;
@@ -92,6 +93,8 @@ pub struct Experiment {
     pub seed: u64,
     /// The network.
     pub topology: Topology,
+    /// Names of the hosts on the left and on the right; empty but in a dumbbell and a chain.
+    pub sides: hosts::Sides,
     /// The traffic of TCP, one entry per connection, ids unique.
     pub flows: Vec<Flow>,
     /// The traffic of UDP.
@@ -342,7 +345,7 @@ pub struct Flow {
 impl Flow {
     /// The path of one of its keys, by its id or else its index; copies have their flow's.
     pub fn path(&self, key: &str) -> String {
-        path_of_flow(&self.id, |kind| self.cc.name.ends_with(kind), key)
+        path_of_flow(&self.id, |kind| self.cc.name.ends_with(kind) || kind == program::COMMANDS, key)
     }
 }
 
@@ -433,6 +436,8 @@ pub enum Workload {
     Bursts(OnOff),
     /// A client that plays a film.
     Video(Film),
+    /// Programs of this machine do what they do.
+    Program(Commands),
 }
 
 impl Workload {
@@ -459,6 +464,7 @@ impl Workload {
             Workload::Incast(_) => "incast",
             Workload::Bursts(_) => "bursts",
             Workload::Video(_) => "video",
+            Workload::Program(_) => program::COMMANDS,
         }
     }
 }

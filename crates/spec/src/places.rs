@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::matrix::Matrix;
 use super::reader::{Name, Table, excerpt};
+use super::hosts::unnamed;
 use super::{Graph, Router, Shape, wlan};
 
 /// What a flow says of its hosts.
@@ -62,6 +63,23 @@ impl Ends {
         Some(Ends { path: table.path(""), names, reversed, matrix })
     }
 
+    /// What its source and its sink are called: as it is written, or as captures call them.
+    pub(super) fn host_names(
+        &self,
+        shape: &Shape,
+        [left, right]: [usize; 2],
+        reversed: bool,
+    ) -> [String; 2] {
+        if let Some((from, to)) = &self.names {
+            return [from.clone(), to.clone()];
+        }
+        match (shape, reversed) {
+            (Shape::Graph(graph), _) => [left, right].map(|node| graph.nodes[node].clone()),
+            (_, false) => [unnamed(0, left), unnamed(1, right)],
+            (_, true) => [unnamed(1, right), unnamed(0, left)],
+        }
+    }
+
     /// Why the network has no such number of pairs of hosts for a flow with a matrix, if so.
     ///
     /// # Errors
@@ -115,8 +133,15 @@ fn assign_sides(
         let hosts = [0, 1].map(|side| add(&mut sides[side], None));
         return Ok(ResolvedEnds { hosts, reversed: ends.reversed.unwrap_or(false) });
     };
-    let known =
-        |side: usize, name: &str| sides[side].iter().position(|host| host.as_deref() == Some(name));
+    let known = |side: usize, name: &str| {
+        let named = sides[side].iter().position(|host| host.as_deref() == Some(name));
+        named.or_else(|| {
+            let is_it = |(index, host): (usize, &Option<String>)| {
+                host.is_none() && unnamed(side, index) == name
+            };
+            sides[side].iter().enumerate().position(is_it)
+        })
+    };
     let goes_back = known(1, from).is_some() || known(0, to).is_some();
     let reversed = ends.reversed.unwrap_or(goes_back);
     let (left, right) = if reversed { (to, from) } else { (from, to) };

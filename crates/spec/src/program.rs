@@ -16,10 +16,60 @@ pub(super) const AUTO: &str = "auto";
 
 /// The key of striped flows that only programs have.
 pub(super) static KEYS: &[Key] = keys! {
-    "program": Kind::Choice { thing: "program", names: || vec![ENCRYPTED, PLAIN] },
+    "program": Kind::Program { names: || vec![ENCRYPTED, PLAIN] },
         Explained, r#""fairway""# =>
-        "With connections: on a real Linux kernel, fairway send and fairway recv make the transfer themselves, encrypted, or not with \"fairway-plain\"; then connections may be \"auto\", and data is dealt dynamically unless striping is written. The simulator deals the data itself.";
+        "A command, as a list of words: on a real Linux kernel, it runs on the source host from start to stop. With connections, a name: fairway send and fairway recv make the transfer themselves, encrypted, or not with \"fairway-plain\"; then connections may be \"auto\", and data is dealt dynamically unless striping is written. The simulator deals the data of these itself, and runs no command.";
+    "server": Kind::Command, Explained, r#"["iperf3", "--server"]"# =>
+        "Of kind \"program\": a command that runs on the sink host, from one second before the beginning of the run.";
 };
+
+/// Words of one command.
+pub(super) const MAX_WORDS: usize = 1000;
+/// The kind of flows whose traffic is that of commands.
+pub(super) const COMMANDS: &str = "program";
+
+/// Programs of this machine on the two hosts of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// What runs at the source, if anything does.
+    pub program: Vec<String>,
+    /// What runs at the sink before that, if anything does.
+    pub server: Vec<String>,
+    /// Names of the source and the sink.
+    pub hosts: [String; 2],
+}
+
+/// The words of a command.
+struct Words(Vec<String>);
+
+impl Readable for Words {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let words = value.as_array().filter(|words| (1..=MAX_WORDS).contains(&words.len()));
+        let word = |word: &Value| {
+            word.as_str().filter(|word| !word.contains('\0')).map(str::to_owned)
+        };
+        let words = words.and_then(|words| words.iter().map(word).collect::<Option<Vec<_>>>());
+        words.filter(|words| !words[0].is_empty()).map(Words).ok_or_else(|| {
+            format!(
+                "expected a command as a list of 1 to {MAX_WORDS} texts, got {}; write [\"curl\", \
+                 \"http://d0/\"]",
+                show(value)
+            )
+        })
+    }
+}
+
+/// Whether a flow without a kind is one of commands.
+pub(super) fn has_command(table: &Table) -> bool {
+    table.has("server") || table.raw("program").is_some_and(Value::is_array)
+}
+
+/// The commands of a flow; without any, its hosts alone are there.
+pub(super) fn read_commands(table: &Table) -> Option<Commands> {
+    let [program, server] = ["program", "server"].map(|key| table.read_if_written::<Words>(key));
+    let words = |words: Option<Words>| words.map_or_else(Vec::new, |Words(words)| words);
+    Some(Commands { program: words(program?), server: words(server?), hosts: Default::default() })
+}
 
 /// A transfer by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,10 +153,10 @@ pub(super) fn usual_dealing(program: Option<Program>) -> Dealing {
 
 impl Experiment {
     /// Whether the simulator has everything that it asks for: nothing but a program chooses a number
-    /// of connections.
+    /// of connections, and commands need a kernel.
     ///
     /// # Errors
-    /// [`ExperimentErrors`] with every flow that wants it chosen.
+    /// [`ExperimentErrors`] with every flow that wants either.
     pub fn check_for_simulator(&self) -> Result<(), ExperimentErrors> {
         let chooses = |workload: &Workload| matches!(workload, Workload::Striped(striping) if striping.program.is_some_and(|program| program.auto));
         let chosen = self.applications.iter().filter(|application| chooses(&application.workload));
@@ -117,7 +167,16 @@ impl Experiment {
                  --backend linux"
             ),
         };
+        let runs = |application: &&super::Application| {
+            matches!(application.workload, Workload::Program(_))
+        };
+        let run = self.applications.iter().filter(runs).map(|application| ExperimentError {
+            path: super::path_of_flow(&application.id, |kind| kind == COMMANDS, "program"),
+            message: "only a real Linux kernel runs commands; use --backend linux, or remove the flow"
+                .to_owned(),
+        });
         let mut errors: Vec<_> = chosen.map(|application| error(&application.id)).collect();
+        errors.extend(run);
         errors.dedup();
         if errors.is_empty() { Ok(()) } else { Err(ExperimentErrors { source: None, errors }) }
     }

@@ -300,6 +300,7 @@ impl Readable for Name {
         let (thing, names) = match kind {
             Kind::Choice { thing, names } => (*thing, names()),
             Kind::Algorithm => ("congestion control", algorithm_names()),
+            Kind::Program { names } => ("program", names()),
             _ => unreachable!("a name is read from a choice"),
         };
         let listed: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();

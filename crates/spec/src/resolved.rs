@@ -25,13 +25,14 @@ pub struct Resolved {
 impl Resolved {
     /// The experiment with every connection of every flow.
     pub(crate) fn expand(self, catalogue: &Catalogue) -> Experiment {
-        let traffic::Expanded { flows, applications, datagrams } =
+        let traffic::Expanded { flows, applications, datagrams, sides } =
             traffic::expand(self.flows, &self.topology, self.seed);
         Experiment {
             title: self.title,
             duration: self.duration,
             seed: self.seed,
             topology: self.topology,
+            sides,
             flows,
             applications,
             datagrams,

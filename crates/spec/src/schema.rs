@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::capture::PLACES;
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 use super::linux::{SOCKET_OPTIONS, SocketOption};
-use super::program::AUTO;
+use super::program::{AUTO, MAX_WORDS};
 use super::reader::LINUX;
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
@@ -160,6 +160,8 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
             let number = json!({ "type": "integer", "minimum": 0, "maximum": max });
             json!({ "type": "array", "items": number, "minItems": count, "maxItems": count })
         }
+        Kind::Program { names } => json!({ "anyOf": [{ "enum": names() }, command()] }),
+        Kind::Command => command(),
         Kind::Places => {
             let name = json!({ "type": "string", "minLength": 1 });
             let names = json!({ "type": "array", "items": name, "minItems": 1 });
@@ -228,4 +230,10 @@ fn quantity(units: &[&str]) -> String {
 
 fn or_unlimited(pattern: &str) -> String {
     format!(r"^\s*unlimited\s*$|{pattern}")
+}
+
+/// The words of a command.
+fn command() -> Value {
+    let word = json!({ "type": "string" });
+    json!({ "type": "array", "items": word, "minItems": 1, "maxItems": MAX_WORDS })
 }

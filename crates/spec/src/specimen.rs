@@ -18,7 +18,12 @@ pub fn specimen(path: &str, kind: Option<&str>) -> Option<Value> {
     }
     let key = section.key(name)?;
     let mut document = without(above, key, kind);
-    table(&mut document, above)[key.name] = serde_json::from_str(key.example).ok()?;
+    let example = match (key.name, kind) {
+        // The other form of the key.
+        ("program", Some("program")) => json!(["true"]),
+        _ => serde_json::from_str(key.example).ok()?,
+    };
+    table(&mut document, above)[key.name] = example;
     Some(document)
 }
 
@@ -213,6 +218,7 @@ fn of_kind(kind: &str) -> Value {
             json!({ "kind": kind, "rate": "1 Mbit/s", "rate_deviation": "500 kbit/s" })
         }
         "cbr" | "poisson" | "onoff" => json!({ "kind": kind, "rate": "1 Mbit/s" }),
+        "program" => json!({ "kind": kind }),
         _ => json!({ "cc": "reno", "kind": kind }),
     }
 }
@@ -231,7 +237,8 @@ fn prepare_flow(table: &mut Value, key: &Key, kind: Option<&str>) {
     match key.name {
         "max_ssthresh" => table["slow_start"] = json!("limited"),
         "pareto_shape" => table["periods"] = json!("pareto"),
-        "chunk" | "striping" | "program" => table["connections"] = json!(2),
+        "chunk" | "striping" => table["connections"] = json!(2),
+        "program" if kind.is_none_or(|kind| kind == "bulk") => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "read_size" => table["read_interval"] = json!("10 ms"),
         "from" => table["to"] = json!("d0"),

@@ -13,7 +13,7 @@ use super::places::{Ends, Places, ResolvedEnds};
 use super::reader::{Name, Numbers, Table, excerpt};
 use super::stack::{HEADERS, StackText, TIMESTAMP_OPTION};
 use super::workload::{self, WorkText};
-use super::{Application, Flow, Reading, Source, Topology, Workload};
+use super::{Application, Flow, Reading, Source, Topology, Workload, hosts, program};
 
 /// A SYN with every option: 20 bytes of them.
 const LARGEST_SYN: u64 = HEADERS + 20;
@@ -194,6 +194,7 @@ pub(super) struct Expanded {
     pub(super) flows: Vec<Flow>,
     pub(super) applications: Vec<Application>,
     pub(super) datagrams: Vec<DatagramFlow>,
+    pub(super) sides: hosts::Sides,
 }
 
 /// Copies flows out.
@@ -224,7 +225,10 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
                         ..*flow
                     });
                 }
-                Traffic::Application(flow, work) => {
+                Traffic::Application(flow, mut work) => {
+                    if let WorkText::Driven(Workload::Program(commands), _) = &mut work {
+                        commands.hosts = text.ends.host_names(&topology.shape, hosts, reversed);
+                    }
                     let start = flow.start + later;
                     let flow = Flow { hosts, reversed, start, id: id(flow.id.clone()), ..*flow };
                     all.add(flow, &work, seed, &mut place);
@@ -240,6 +244,7 @@ pub(super) fn expand(texts: Vec<FlowText>, topology: &Topology, seed: u64) -> Ex
             }
         }
     }
+    all.sides = hosts::sides(&places);
     all
 }
 
@@ -292,7 +297,7 @@ impl Expanded {
                     source: Source::Driven,
                     both_ways: is_asked_for,
                     sink_opens: is_asked_for,
-                    is_sampled: !matches!(workload, Workload::Files(_)),
+                    is_sampled: !matches!(workload, Workload::Files(_) | Workload::Program(_)),
                     ..flow.clone()
                 }));
                 workload.clone()
@@ -315,7 +320,8 @@ fn read_flow(
     catalogue: &Catalogue,
     run: Duration,
 ) -> Option<FlowText> {
-    let kind = table.name_or("kind", "bulk")?;
+    let usual = if program::has_command(table) { program::COMMANDS } else { "bulk" };
+    let kind = table.name_or("kind", usual)?;
     if datagrams::KINDS.contains(&kind) {
         return datagrams::read(table, index, kind, run);
     }
@@ -324,7 +330,11 @@ fn read_flow(
     datagrams::refuse_keys_of_datagrams(table);
     let id = read_id(table);
     let stack = text.build_for(table, stack);
-    let cc = read_cc(table, &stack, catalogue);
+    let is_command = kind == program::COMMANDS;
+    let cc = match is_command && !table.has("cc") {
+        true => Some(Selection { name: "cubic".to_owned(), variant: None, params: Vec::new() }),
+        false => read_cc(table, &stack, catalogue),
+    };
     let timing = Timing::read(table, run);
     let source = read_source(table);
     let ends = Ends::read(table);
@@ -332,7 +342,9 @@ fn read_flow(
     let options = table.read("linux_socket").map_or_else(Vec::new, |Options(options)| options);
     let cc = cc?;
     let flow = Flow {
-        id: id.unwrap_or_else(|| format!("{}#{index}", short(&cc.name))),
+        id: id.unwrap_or_else(|| {
+            format!("{}#{index}", if is_command { kind } else { short(&cc.name) })
+        }),
         application,
         cc,
         stack,

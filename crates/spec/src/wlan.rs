@@ -23,9 +23,9 @@ const DEFAULT_PACKETS: u64 = 1000;
 const DEFAULT_LIMIT: LimitText = LimitText::Packets(DEFAULT_PACKETS);
 const DEFAULT_QUEUE: QdiscConfig = queues::drop_tail(Limit::Packets(DEFAULT_PACKETS));
 /// Name of the host behind the access point.
-const SERVER: &str = "server";
+pub(super) const SERVER: &str = "server";
 /// What the names of stations begin with.
-const STATION: &str = "sta";
+pub(super) const STATION: &str = "sta";
 
 /// Keys of `[topology]` that only a WLAN has.
 pub(super) const KEYS: &[Key] = keys! {

@@ -103,6 +103,7 @@ const KINDS_OF_TCP: &[KindOf<()>] = &[
         read: (),
     },
     KindOf { name: "incast", keys: "request size think transfers servers", read: () },
+    KindOf { name: program::COMMANDS, keys: "program server", read: () },
 ];
 
 /// The kinds of flows that have this key, if others have not.
@@ -152,7 +153,8 @@ impl WorkText {
     /// Connections of which there are time series.
     pub(super) fn sampled(&self) -> u64 {
         match self {
-            WorkText::Arrivals(_) | WorkText::Driven(Workload::Files(_), _) => 0,
+            WorkText::Arrivals(_)
+            | WorkText::Driven(Workload::Files(_) | Workload::Program(_), _) => 0,
             // Data goes both ways.
             WorkText::Driven(workload, connections) if workload.is_asked_for() => 2 * connections,
             _ => self.connections(),
@@ -173,6 +175,8 @@ pub(super) fn read(
         "bulk" if has_striping(table) => read_striping(table, source).map(WorkText::Striped),
         "bulk" => Some(WorkText::One),
         "bursts" => read_bursts(table, source, mss).map(|work| WorkText::Driven(work, 1)),
+        program::COMMANDS => program::read_commands(table)
+            .map(|commands| WorkText::Driven(Workload::Program(commands), 1)),
         "video" => read_film(table).map(|film| WorkText::Driven(Workload::Video(film), 1)),
         kind => read_exchanges(table, kind),
     }

@@ -30,9 +30,9 @@ from fairway.errors import (
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
 #: In the order of the help. A command is the function of its name in the module of its name.
 _COMMANDS = (
-    "run", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay", "script",
-    "send", "recv", "generate", "collect", "tune", "report", "algorithms", "presets", "gallery",
-    "exercise", "lab", "schema", "doctor",
+    "run", "shell", "reproduce", "compare", "agree", "analyze", "animate", "fidelity", "replay",
+    "script", "send", "recv", "generate", "collect", "tune", "report", "algorithms", "presets",
+    "gallery", "exercise", "lab", "schema", "doctor",
 )  # fmt: skip
 
 
@@ -77,6 +77,7 @@ def root(
     3 a congestion control of your own failed;
     4 the results are complete, but a report or a figure could not be drawn;
     130 stopped with Ctrl-C; 143 ended by a signal, as `kill` sends it.
+    Those of `shell` are its command's: see its help.
     """
 
 

@@ -131,6 +131,8 @@ def _later(rng: Random, documents: dict[str, Document], capture: bool) -> Iterat
     yield (Act(("run", "a.toml", "--backend", "model"), "m", (), _width(rng), (0, 2)),)
     # There may be nothing to play so early.
     yield (Act(("animate", "a.toml", "--to", "0.3 s"), "played.html", (), _width(rng), (0, 2)),)
+    # There may be no kernel, or what it cannot do.
+    yield (Act(("shell", "a.toml", "--alone", "--", "true"), "", (), _width(rng), (0, 125)),)
     if is_sweep:
         yield (Act(("compare", "@a/points/*", "a"), "", (), _width(rng), (0, 2)),)
         return

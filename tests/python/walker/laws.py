@@ -16,7 +16,7 @@ from walker.process import Ran
 from walker.trio import WIDE, Trio
 
 #: Exit codes of docs/commands/README.md.
-_DOCUMENTED = (0, 1, 2, 3, 130, 143, 129)
+_DOCUMENTED = (0, 1, 2, 3, 125, 130, 143, 129)
 #: Words of a fault of the program itself.
 _FAULTS = re.compile(
     r"Traceback \(most recent call last\)|internal error|panicked at|\b[A-Z]\w+Warning:"

@@ -191,6 +191,12 @@ impl Hosts {
     }
 }
 
+/// What differs between two flows of one host, if anything does.
+pub(super) fn conflict_of_sysctls(known: &[Sysctl], own: &[Sysctl]) -> Option<String> {
+    let differ = known.iter().zip(own).find(|(known, own)| known != own);
+    differ.map(|((name, known), (_, own))| format!("{name} = {known}, and this flow {own}"))
+}
+
 /// Largest IP packet of any flow.
 pub(super) fn mtu(flows: &[Flow], datagrams: &[DatagramFlow]) -> u32 {
     let segments = flows.iter().map(|flow| packet(&flow.stack));

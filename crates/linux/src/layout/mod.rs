@@ -11,6 +11,7 @@ mod global;
 mod host;
 mod multipath;
 mod network;
+mod programs;
 mod qdisc;
 mod red;
 mod refusal;
@@ -65,6 +66,7 @@ fn on_row(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
+    programs::refuse_all(experiment, &mut refusals);
     let row = row::row(&experiment.topology, &mut refusals);
     let hosts =
         Hosts::on_row(&experiment.flows, &experiment.datagrams, row.routers(), &mut refusals);
@@ -140,6 +142,9 @@ impl Common {
             experiment: serde_json::Value::Null,
             datagrams: self.datagrams.clone(),
             transfers: self.transfers.clone(),
+            hosts: Vec::new(),
+            programs: Vec::new(),
+            date_s: None,
             queues: Vec::new(),
             capture: None,
             is_emulated: false,

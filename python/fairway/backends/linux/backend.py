@@ -15,7 +15,7 @@ from typing import Any
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
-from fairway.backends.linux import cache, modules, packaged
+from fairway.backends.linux import cache, modules, packaged, programs
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.machine import AGENT, NETWORK, Machine, run_directory
 from fairway.backends.sim import completed, tables
@@ -34,6 +34,8 @@ class Linux:
     """Runs experiments on a Linux kernel of their own, in virtual time."""
 
     name = "linux"
+    #: How long virtual time may stand still, in seconds of real time; without it, as usual.
+    patience_s: float | None = None
 
     def __init__(self, kernel: str | None = None) -> None:
         """Run on the kernel that `fairway linux status` shows, or on another of those built."""
@@ -80,6 +82,7 @@ class Linux:
             summary={
                 **completed(json.loads(data.summary), wall_s, {}),
                 **_transfers(data),
+                **programs.ran(data),
                 "kernel": self._said(data),
                 "warnings": _cautions_of_run(self._kernel, data),
             },
@@ -90,6 +93,12 @@ class Linux:
             captures=captures,
             owns_captures=True,
         )
+
+    def prepare(self, plan: dict[str, Any], directory: Path) -> None:
+        """Change a plan before it is carried out in a run directory."""
+
+    def finish(self) -> None:
+        """Be told that it was."""
 
     @functools.cached_property
     def _kernel(self) -> Kernel:
@@ -131,6 +140,8 @@ class Linux:
             plan["modules"] = modules.files(plan, self._kernel.modules_in)
         if any(flow["is_driven"] for flow in plan["flows"]):
             plan["experiment"] = experiment
+        programs.equip(plan)
+        self.prepare(plan, directory)
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
@@ -145,9 +156,16 @@ class Linux:
             seed=int(experiment["seed"]),
             is_emulated=layout["network"] is not None,
             arguments=layout["boot_arguments"],
+            patience_s=self.patience_s,
+            hint=programs.HINT if plan.get("programs") else "",
         )
         duration_ns = max(plan["duration_ns"], 1)
-        machine.run(lambda done_ns: control.reached(done_ns / duration_ns), control.is_cancelled)
+        try:
+            machine.run(
+                lambda done_ns: control.reached(done_ns / duration_ns), control.is_cancelled
+            )
+        finally:
+            self.finish()
 
     def _said(self, data: _core.LinuxData) -> dict[str, Any]:
         """What of the kernel decides how far the figures can be trusted."""
@@ -219,7 +237,7 @@ def _cautions_of_run(kernel: Kernel, data: _core.LinuxData) -> list[str]:
             f"Linux {data.kernel} was built without its trace events: window_reductions and "
             "timeouts are not counted, and are 0"
         )
-    return said + data.remarks + of_connections(json.loads(data.broken))
+    return said + data.remarks + programs.cautions(data) + of_connections(json.loads(data.broken))
 
 
 def of_connections(broken: Sequence[dict[str, Any]]) -> list[str]:

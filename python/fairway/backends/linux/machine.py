@@ -71,6 +71,8 @@ class Machine:
         seed: int,
         is_emulated: bool = False,
         arguments: Sequence[str] = (),
+        patience_s: float | None = None,
+        hint: str = "",
     ) -> None:
         self._kernel = kernel
         self._directory = directory
@@ -80,7 +82,8 @@ class Machine:
         self._seed = seed
         self._arguments = arguments
         self._is_emulated = is_emulated
-        self._patience_s = _patience_s()
+        self._patience_s = _patience_s() if patience_s is None else patience_s
+        self._hint = hint
 
     def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
         """Boot it and stay with it until it has carried the plan out."""
@@ -156,7 +159,7 @@ class Machine:
                 where = "did not start" if done_ns < 0 else f"stood still at {done_ns / 1e9:.3f} s"
                 raise self._failure(
                     f"it {where} for {self._patience_s:g} s of real time and was ended (if this "
-                    f"machine is only slow, set {PATIENCE} to more seconds)"
+                    f"machine is only slow, set {PATIENCE} to more seconds){self._hint}"
                 )
             if _size(self._console) > _MAX_CONSOLE_BYTES:
                 raise self._failure("it filled its console without end and was ended")

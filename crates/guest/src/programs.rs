@@ -1,0 +1,252 @@
+//! Programs of the host machine, each on its host.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+
+use fairway_guest::plan::{Plan, Program as ProgramPlan};
+use fairway_guest::record::{ProgramTotals, output_file};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{Pid, chdir, chroot, sethostname};
+
+use crate::Error;
+use crate::hosts;
+use crate::setup::{Namespaces, RUN_DIRECTORY};
+use crate::sys;
+
+/// How long before the beginning of the run servers start.
+pub const HEAD_START_NS: u64 = 1_000_000_000;
+/// How long the kernel has been up when the first programs start: some take a clock in its first second
+/// for one that was never read, as ping of iputils does.
+const LEAST_UPTIME_NS: u64 = 60_000_000_000;
+/// Files that a program may have open, as a login has it: at first, and if it asks for more.
+const OPEN_FILES: [u64; 2] = [1024, 1 << 18];
+/// How late timers may be, as the kernel has it for a process (kernel/fork.c, `init_task`).
+const TIMER_SLACK_NS: u32 = 50_000;
+/// Rights that files of programs do not get: others' to write.
+const USUAL_MASK: Mode = Mode::from_bits_truncate(0o022);
+/// Bytes that are passed on at once.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// A program under way, or one that will start.
+pub struct Program {
+    is_last: bool,
+    state: Arc<Mutex<ProgramTotals>>,
+}
+
+/// Waits until servers may start, and sets the date so that the run begins with that of the plan.
+pub fn wait_to_start(plan: &Plan) -> io::Result<()> {
+    sys::sleep_until(LEAST_UPTIME_NS);
+    let before_s = HEAD_START_NS / 1_000_000_000;
+    plan.date_s.map_or(Ok(()), |date_s| sys::set_date(date_s.saturating_sub(before_s)))
+}
+
+/// The programs of a plan that start before the beginning of the run, or those that do not.
+pub fn start(
+    plan: &Plan,
+    namespaces: &Namespaces,
+    begin_ns: u64,
+    is_server: bool,
+) -> Result<Vec<(usize, Program)>, Error> {
+    let programs = plan.programs.iter().enumerate();
+    let programs = programs.filter(|(_, program)| program.start_ns.is_none() == is_server);
+    let mut started = Vec::new();
+    for (index, program) in programs {
+        let host = plan.hosts.get(program.host).ok_or_else(|| {
+            Error::new("reading the plan", format!("there is no host {}", program.host))
+        })?;
+        // Threads are in the namespace of the thread that starts them, and so are their children.
+        namespaces.enter(host.namespace)?;
+        let state = Arc::<Mutex<ProgramTotals>>::default();
+        let running = Running {
+            index,
+            plan: program.clone(),
+            host: host.name.clone(),
+            begin_ns,
+            state: Arc::clone(&state),
+        };
+        spawn("program", move || running.run())
+            .map_err(|error| Error::new(format!("starting a thread for {}", program.id), error))?;
+        started.push((index, Program { is_last: program.is_last, state }));
+    }
+    namespaces.leave()?;
+    Ok(started)
+}
+
+impl Program {
+    /// Whether the run is over with it.
+    pub fn ends_run(&self) -> bool {
+        let state = lock(&self.state);
+        self.is_last && (state.ended_ns.is_some() || state.failure.is_some())
+    }
+
+    /// What became of it.
+    pub fn totals(&self) -> ProgramTotals {
+        lock(&self.state).clone()
+    }
+}
+
+struct Running {
+    index: usize,
+    plan: ProgramPlan,
+    host: String,
+    begin_ns: u64,
+    state: Arc<Mutex<ProgramTotals>>,
+}
+
+impl Running {
+    fn run(self) {
+        if let Some(start_ns) = self.plan.start_ns {
+            sys::sleep_until(self.begin_ns + start_ns);
+        }
+        let started = self.command().and_then(|mut command| {
+            lock(&self.state).started_ns = Some(self.now_ns());
+            let mut child = command.spawn()?;
+            // Its ends of the pipes would keep them open.
+            drop(command);
+            self.keep_outputs(&mut child)?;
+            self.stop_in_time(&child)?;
+            Ok(child)
+        });
+        match started.and_then(|mut child| child.wait()) {
+            Ok(status) => self.note_end(status),
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                lock(&self.state).failure = Some((errno, error.to_string()));
+            }
+        }
+    }
+
+    fn now_ns(&self) -> i64 {
+        sys::now_ns().unwrap_or(0).cast_signed() - self.begin_ns.cast_signed()
+    }
+
+    #[allow(unsafe_code)]
+    fn command(&self) -> io::Result<Command> {
+        let Some((name, arguments)) = self.plan.command.split_first() else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let input = match &self.plan.input {
+            Some(file) => Stdio::from(File::open(Path::new(RUN_DIRECTORY).join(file))?),
+            None => Stdio::null(),
+        };
+        let mut command = Command::new(name);
+        let environment = self.plan.environment.iter();
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(environment.map(|(name, value)| (name, value)))
+            .stdin(input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let root = CString::new(hosts::root(self.plan.host).to_string_lossy().as_bytes())?;
+        let directory = CString::new(self.plan.directory.as_deref().unwrap_or("/"))?;
+        let host = self.host.clone();
+        let enter = move || {
+            unshare(CloneFlags::CLONE_NEWUTS)?;
+            sethostname(&host)?;
+            chroot(root.as_c_str())?;
+            chdir(c"/")?;
+            chdir(directory.as_c_str())?;
+            umask(USUAL_MASK);
+            setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
+            prctl::set_timerslack(TIMER_SLACK_NS.into())?;
+            Ok(())
+        };
+        // SAFETY: system calls alone, on memory that was made before the fork.
+        unsafe { command.pre_exec(enter) };
+        Ok(command)
+    }
+
+    /// Passes on what it writes.
+    fn keep_outputs(&self, child: &mut Child) -> io::Result<()> {
+        let output = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let error = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        for (stream, pipe) in (1..).zip([output, error]) {
+            let Some(pipe) = pipe else { continue };
+            let name = output_file(self.index, stream);
+            let file = File::create(Path::new(RUN_DIRECTORY).join(name))?;
+            let state = Arc::clone(&self.state);
+            let most = self.plan.most_output_bytes.unwrap_or(u64::MAX);
+            spawn("output", move || {
+                let count = |bytes| lock(&state).output_bytes[stream as usize - 1] += bytes;
+                pass_on(pipe, file, most, count);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Asks it to end at its time.
+    fn stop_in_time(&self, child: &Child) -> io::Result<()> {
+        let Some(stop_ns) = self.plan.stop_ns else { return Ok(()) };
+        let (until, group) = (self.begin_ns + stop_ns, Pid::from_raw(child.id().cast_signed()));
+        let state = Arc::clone(&self.state);
+        spawn("stop", move || {
+            sys::sleep_until(until);
+            // Until its end was noted its number is its own.
+            if lock(&state).ended_ns.is_none() {
+                let _ = killpg(group, Signal::SIGTERM);
+            }
+        })
+    }
+
+    fn note_end(&self, status: ExitStatus) {
+        let mut state = lock(&self.state);
+        state.ended_ns = Some(self.now_ns());
+        (state.exit_code, state.signal) = (status.code(), status.signal());
+    }
+}
+
+/// Copies to a file until the last writer has closed the pipe; what is more than `most` is counted alone.
+fn pass_on(mut pipe: impl Read, mut file: impl Write, most: u64, count: impl Fn(u64)) {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut room = most;
+    loop {
+        let length = match pipe.read(&mut piece) {
+            Ok(0) => return,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        count(length as u64);
+        let kept = usize::try_from(room).unwrap_or(usize::MAX).min(length);
+        room -= kept as u64;
+        if file.write_all(&piece[..kept]).is_err() {
+            room = 0;
+        }
+    }
+}
+
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_is_more_than_is_kept_is_counted() {
+        let counted = Cell::new(0);
+        let count = |bytes| counted.set(counted.get() + bytes);
+        let mut kept = Vec::new();
+        pass_on(&b"0123456789"[..], &mut kept, 4, count);
+        assert_eq!((kept.as_slice(), counted.get()), (&b"0123"[..], 10));
+    }
+}

@@ -1,0 +1,141 @@
+//! Hosts with programs of this machine: each is a namespace with one address, which its name stands for.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use fairway_emulator::message::Ends;
+use fairway_guest::plan::{Host, Namespace, Program};
+use fairway_spec::Experiment;
+
+use super::algorithm;
+use super::emulated::{DEVICE, device_up};
+use super::host::{Hosts, conflict_of_sysctls};
+use super::refusal::Refusals;
+use crate::programs::commands;
+
+/// Addresses of hosts with programs: 10.128.0.0/9, beside those of other sources and sinks.
+const ADDRESSES: u32 = (10 << 24) | (128 << 16);
+/// Bytes of each output of a program that results keep.
+const MOST_OUTPUT_BYTES: u64 = 64 << 10;
+
+/// Programs, their hosts, and the ends of their flows by the flows' places.
+#[derive(Default)]
+pub(super) struct Programs {
+    pub(super) hosts: Vec<Host>,
+    pub(super) namespaces: Vec<Namespace>,
+    pub(super) programs: Vec<Program>,
+    pub(super) ends: BTreeMap<usize, Ends>,
+}
+
+/// Refuses all programs, on a network that has no hosts for them.
+pub(super) fn refuse_all(experiment: &Experiment, refusals: &mut Refusals) {
+    for (flow, _) in commands(experiment) {
+        let message = "commands run on Fairway's network alone; remove `network = \"tc\"`";
+        refusals.refuse_flow(flow, "program", message.to_owned());
+    }
+}
+
+impl Programs {
+    /// Those of an experiment, with namespaces behind so many others.
+    pub(super) fn new(
+        experiment: &Experiment,
+        pairs: &Hosts,
+        mtu: u32,
+        first: usize,
+        refusals: &mut Refusals,
+    ) -> Self {
+        let mut found = Programs::default();
+        let mut routes: BTreeMap<[usize; 2], String> = BTreeMap::new();
+        for (index, of_flow) in commands(experiment) {
+            let flow = &experiment.flows[index];
+            let pair = &pairs.pairs[pairs.of_flow(index)];
+            let cc = algorithm::name(index, flow, refusals);
+            let mut sysctls = pairs.groups[pair.group].clone();
+            sysctls.push(("net/ipv4/tcp_congestion_control".to_owned(), cc.to_owned()));
+            let ends = [0, 1].map(|end| {
+                let name = &of_flow.hosts[end];
+                if !is_host_name(name) {
+                    let key = ["from", "to"][end];
+                    let message = format!(
+                        "\"{name}\" cannot name a host of programs; use letters, digits, \"-\", \"_\" \
+                         and \".\""
+                    );
+                    refusals.refuse_flow(index, key, message);
+                }
+                let known = found.hosts.iter().position(|host| host.name == *name);
+                let host = known.unwrap_or_else(|| {
+                    found.add_host(name, Namespace { sysctls: sysctls.clone(), ..namespace(first + found.hosts.len(), mtu) });
+                    found.hosts.len() - 1
+                });
+                if let Some(differ) = conflict_of_sysctls(&found.namespaces[host].sysctls, &sysctls)
+                {
+                    let message = format!(
+                        "a host has one kernel for all its programs: \"{name}\" has {differ}; give the \
+                         flows the same stack and cc, or hosts of their own"
+                    );
+                    refusals.refuse_flow(index, "cc", message);
+                }
+                host
+            });
+            routes.entry(ends).or_insert_with(|| pair.source_route.clone());
+            routes.entry([ends[1], ends[0]]).or_insert_with(|| pair.sink_route.clone());
+            let program = |host: usize, command: &[String], start_ns| Program {
+                id: flow.id.clone(),
+                host,
+                command: command.to_vec(),
+                start_ns,
+                stop_ns: flow.stop.map(|stop| stop.as_nanos()),
+                environment: Vec::new(),
+                directory: None,
+                input: None,
+                most_output_bytes: Some(MOST_OUTPUT_BYTES),
+                is_last: false,
+            };
+            if !of_flow.server.is_empty() {
+                found.programs.push(program(ends[1], &of_flow.server, None));
+            }
+            if !of_flow.program.is_empty() {
+                let start_ns = Some(flow.start.as_nanos());
+                found.programs.push(program(ends[0], &of_flow.program, start_ns));
+            }
+            let [source, sink] = ends.map(|host| &found.hosts[host]);
+            // Their ports are the programs' own choice: packets are known by their hosts.
+            let devices = [source, sink].map(|host| host.namespace as u32);
+            let ends = Ends { source: source.address, sink: sink.address, port: 0, devices };
+            found.ends.insert(index, ends);
+        }
+        for ([from, to], properties) in routes {
+            let [own, other] = [from, to].map(|host| found.hosts[host].address);
+            found.namespaces[from]
+                .ip
+                .push(format!("route add {other}/32 dev {DEVICE} src {own}{properties}"));
+        }
+        found
+    }
+
+    fn add_host(&mut self, name: &str, namespace: Namespace) {
+        let number = self.hosts.len();
+        let address = Ipv4Addr::from(ADDRESSES + 1 + number as u32);
+        // `first + number`, as its device.
+        let index = namespace.name.trim_start_matches('h').parse().unwrap_or(number);
+        let mut namespace = namespace;
+        namespace.ip.push(format!("address add {address}/32 dev {DEVICE}"));
+        self.hosts.push(Host { name: name.to_owned(), namespace: index, address });
+        self.namespaces.push(namespace);
+    }
+}
+
+/// The namespace of this index, with the network's device of the same index.
+fn namespace(index: usize, mtu: u32) -> Namespace {
+    Namespace {
+        name: format!("h{index}"),
+        sysctls: Vec::new(),
+        ip: device_up(index, mtu),
+        tc: Vec::new(),
+    }
+}
+
+fn is_host_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=63).contains(&name.len()) && name.bytes().all(is_fit) && name != "localhost"
+}

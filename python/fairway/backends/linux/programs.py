@@ -1,0 +1,64 @@
+"""Programs of this machine on the hosts of a kernel: their environment, and what became of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairway import _core
+
+#: The date on all hosts when a run begins, in seconds from the start of 1970: 2026-01-01, 0:00 UTC.
+#: Servers' certificates and caches look at it, and it is the same in every run.
+DATE_S = 1_767_225_600
+#: What stands in the directories of programs where PATH is not set.
+_USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#: Beside the message of a run that stood still.
+HINT = (
+    ". Virtual time passes while all programs wait: one that computes without end, or reads the "
+    "clock until its time has come, keeps it from passing"
+)
+
+
+def environment() -> dict[str, str]:
+    """The variables that programs have: few, so that a run is the same for everybody."""
+    return {
+        "PATH": os.environ.get("PATH") or _USUAL_PATH,
+        "HOME": os.environ.get("HOME") or "/",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+    }
+
+
+def equip(plan: dict[str, Any]) -> None:
+    """Complete the programs of a plan with what this machine decides."""
+    if not plan.get("programs"):
+        return
+    plan["date_s"] = DATE_S
+    for program in plan["programs"]:
+        program["environment"] = list(environment().items())
+        program["directory"] = str(Path.cwd())
+
+
+def ran(data: _core.LinuxData) -> dict[str, Any]:
+    """What programs did, for a summary."""
+    programs: list[dict[str, Any]] = json.loads(data.programs)
+    ended = {} if data.ended_s is None else {"ended_s": data.ended_s}
+    return {"programs": programs, **ended} if programs else {}
+
+
+def cautions(data: _core.LinuxData) -> list[str]:
+    """One sentence for each program that failed."""
+    said = []
+    for program in json.loads(data.programs):
+        what = f"{program['id']}: {program['command'][0]} on {program['host']}"
+        if program["failure"] is not None:
+            said.append(f"{what} could not be started: {program['failure']}")
+        elif program["signal"] is not None:
+            said.append(f"{what} was ended by signal {program['signal']}")
+        elif program["exit_code"]:
+            said.append(f"{what} ended with exit code {program['exit_code']}")
+    return said

@@ -1,0 +1,299 @@
+"""One command on a host of an experiment's network, with its streams passed on while it runs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fairway import _core
+from fairway.algorithm import Algorithms
+from fairway.backends.control import Control
+from fairway.backends.linux import programs
+from fairway.backends.linux.backend import Linux
+from fairway.errors import InputError, RunFailed
+from fairway.results.run import Run
+
+#: Name of the flow between the command's host and another.
+FLOW = "shell"
+#: Stack of experiments that name none.
+_KERNEL = "linux-6.1"
+#: Hosts that a host of programs reaches at the most, those of programs before others.
+MOST_PEERS = 64
+#: Exit codes as timeout(1) and shells have them: out of time, not executable, not found, signalled.
+OUT_OF_TIME = 124
+NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
+_EACCES = 13
+#: File of the run directory with the command's standard input.
+_INPUT = "input"
+#: After so many seconds somebody who waits for the end of standard input is told so.
+_QUIET_S = 2.0
+
+
+@dataclass(frozen=True)
+class Background:
+    """A command that runs beside, from one second before the beginning."""
+
+    host: str
+    words: tuple[str, ...]
+
+    @staticmethod
+    def parse(text: str) -> Background:
+        """Read "d0: nginx -c FILE"."""
+        host, colon, command = text.partition(":")
+        try:
+            words = tuple(shlex.split(command))
+        except ValueError as error:
+            raise InputError(f"--background: {command.strip()!r}: {error}") from None
+        if not colon or not host.strip() or not words:
+            raise InputError(
+                f"--background: expected a host, a colon and a command, got {text!r}; write "
+                "'d0: python3 -m http.server 80'"
+            )
+        return Background(host.strip(), words)
+
+
+def with_command(
+    experiment: Mapping[str, Any],
+    words: Sequence[str],
+    *,
+    host: str | None = None,
+    background: Sequence[Background] = (),
+    alone: bool = False,
+    cc: str | None = None,
+) -> dict[str, Any]:
+    """The experiment with a command on a host.
+
+    Args:
+        experiment: Its document.
+        words: The command.
+        host: Where it runs; without it, at the source of the first flow.
+        background: What runs beside.
+        alone: Whether the experiment's own flows are left out, but for those of programs.
+        cc: Congestion control of the hosts of programs; cubic without it.
+    """
+    hosts = _core.hosts(dict(experiment))
+    host = hosts[0] if host is None and hosts else host
+    wanted = [host, *(one.host for one in background)]
+    peers = {}
+    for option, name in zip(("--on", *["--background"] * len(background)), wanted, strict=True):
+        assert name is not None
+        found = _core.hosts(dict(experiment), name)
+        if not found:
+            known = ", ".join(hosts[:8]) + (" and others" if len(hosts) > 8 else "")
+            raise InputError(
+                f"{option}: there is no host {name!r} in this network; there is {known}"
+            )
+        peers[name] = sorted(found, key=lambda peer: peer not in wanted)[:MOST_PEERS]
+    assert host is not None
+    first = next((one.host for one in background if one.host in peers[host]), peers[host][0])
+
+    def flow(name: str, source: str, sink: str, **commands: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {"kind": "program", "id": name, "from": source, "to": sink}
+        if experiment["topology"]["kind"] in ("dumbbell", "chain"):
+            # The first host is on the left. Without other flows, names have no side.
+            is_left = hosts[0] not in _core.hosts(dict(experiment), source)
+            found["direction"] = "forward" if is_left else "reverse"
+        return {**found, **({} if cc is None else {"cc": cc}), **commands}
+
+    flows = [flow(FLOW, host, first, program=list(words))]
+    joined = {frozenset((host, first))}
+    for index, one in enumerate(background):
+        other = host if host in peers[one.host] else peers[one.host][0]
+        flows.append(flow(f"background-{index}", other, one.host, server=list(one.words)))
+        joined.add(frozenset((other, one.host)))
+    for name, reached in peers.items():
+        for peer in reached:
+            if (pair := frozenset((name, peer))) not in joined:
+                joined.add(pair)
+                flows.append(flow(_id(f"{name}-{peer}"), name, peer))
+    own = [one for one in experiment["flow"] if not alone or _runs_commands(one)]
+    measure = {
+        key: value for key, value in experiment.get("measure", {}).items() if key != "window"
+    }
+    found = {**experiment, "flow": [*own, *flows], "measure": measure}
+    stack = experiment.get("stack", {})
+    if not own and not stack.get("preset", _KERNEL).startswith("linux-"):
+        # No flow is left that the stack of another system is for.
+        found["stack"] = {key: stack[key] for key in ("mtu", "mss") if key in stack}
+    return found
+
+
+def _runs_commands(flow: Mapping[str, Any]) -> bool:
+    return isinstance(flow.get("program"), list) or "server" in flow
+
+
+def _id(text: str) -> str:
+    return text.translate(str.maketrans("./", "__"))
+
+
+@dataclass
+class Shell(Linux):
+    """The backend for one command: it passes its streams on, and ends the run with it.
+
+    Attributes:
+        environment: Variables of all programs of the command line, beside the usual ones.
+        date_s: The date at the beginning, in seconds from the start of 1970.
+        limit_s: Real seconds after which the run is ended.
+        keeps_input: Whether the command reads this process's standard input.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    date_s: int = programs.DATE_S
+    limit_s: float | None = None
+    keeps_input: bool = True
+    _streams: list[_Stream] = field(default_factory=list)
+    _began: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Let virtual time stand still for as long as the command may take."""
+        self.patience_s = self.limit_s
+
+    def run(
+        self,
+        experiment: dict[str, Any],
+        control: Control | None = None,
+        algorithms: Algorithms | None = None,
+    ) -> Run:
+        """Run it; raises `OutOfTime` after `limit_s`."""
+        return super().run(experiment, _Pumped(self, control or Control()), algorithms)
+
+    def prepare(self, plan: dict[str, Any], directory: Path) -> None:
+        """Mark the command in a plan, and give it its streams."""
+        plan["date_s"] = self.date_s
+        for index, program in enumerate(plan["programs"]):
+            is_command = program["id"] == FLOW
+            if not is_command and not program["id"].startswith("background-"):
+                continue
+            variables = {**programs.environment(), **self.environment}
+            program["environment"] = list(variables.items())
+            program["most_output_bytes"] = None
+            outputs = (sys.stdout.buffer, sys.stderr.buffer)
+            label = b""
+            if is_command:
+                program["is_last"] = True
+                if self.keeps_input and _keep_input(directory / _INPUT):
+                    program["input"] = _INPUT
+            else:
+                label = f"[{plan['hosts'][program['host']]['name']}] ".encode()
+                outputs = (sys.stderr.buffer, sys.stderr.buffer)
+            for number, target in enumerate(outputs, 1):
+                path = directory / f"program-{index}.{number}"
+                self._streams.append(_Stream(path, target, label))
+        self._began = time.monotonic()
+
+    def pump(self) -> None:
+        """Pass on what programs have written since the last time."""
+        for stream in self._streams:
+            stream.pump()
+        if self.limit_s is not None and time.monotonic() - self._began > self.limit_s:
+            raise OutOfTime(f"ended after {self.limit_s:g} s of real time (--real-time-limit)")
+
+    def finish(self) -> None:
+        """Pass on the rest."""
+        for stream in self._streams:
+            stream.pump()
+            stream.close()
+
+
+class OutOfTime(RunFailed):
+    """The run took longer in real time than it may."""
+
+    exit_code = OUT_OF_TIME
+
+
+class _Pumped(Control):
+    """Passes streams on whenever the machine asks whether it shall go on."""
+
+    def __init__(self, shell: Shell, outer: Control) -> None:
+        super().__init__()
+        self._shell, self._outer = shell, outer
+
+    def is_cancelled(self) -> bool:
+        self._shell.pump()
+        return self._outer.is_cancelled()
+
+    def reached(self, fraction: float) -> None:
+        self._outer.reached(fraction)
+
+
+class _Stream:
+    """A file that grows, on its way to a stream of this process; with a label, line by line."""
+
+    def __init__(self, path: Path, target: BinaryIO, label: bytes) -> None:
+        self._path, self._target, self._label = path, target, label
+        self._file: BinaryIO | None = None
+        self._line = b""
+
+    def pump(self) -> None:
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb")
+            except FileNotFoundError:
+                return
+        while piece := self._file.read(1 << 20):
+            if self._label:
+                *lines, self._line = (self._line + piece).split(b"\n")
+                piece = b"".join(self._label + line + b"\n" for line in lines)
+            self._target.write(piece)
+            self._target.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._line:
+            self._target.write(self._label + self._line + b"\n")
+            self._target.flush()
+            self._line = b""
+
+
+def _keep_input(path: Path) -> bool:
+    """Copy what standard input has to a file; False if that is a terminal, or nothing."""
+    try:
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    if stat.S_ISCHR(kind):
+        return False
+    told = threading.Timer(_QUIET_S, _tell_of_input)
+    told.daemon = True
+    told.start()
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    finally:
+        told.cancel()
+    return True
+
+
+def _tell_of_input() -> None:
+    sys.stderr.write(
+        "fairway: waiting for the end of standard input, which is read before the start; "
+        "without any, add </dev/null\n"
+    )
+
+
+def exit_code(run: Run) -> tuple[int, str | None]:
+    """The exit code of the command of a run, and what is to be said of it."""
+    command = next(one for one in run.summary["programs"] if one["id"] == FLOW)
+    name = command["command"][0]
+    if command["failure"] is not None:
+        code = NOT_EXECUTABLE if command["errno"] == _EACCES else NOT_FOUND
+        return code, f"{name} could not be started on {command['host']}: {command['failure']}"
+    if command["signal"] is not None:
+        return SIGNALLED + command["signal"], None
+    if command["exit_code"] is not None:
+        return command["exit_code"], None
+    return OUT_OF_TIME, (
+        f"{name} was ended at its limit of virtual time, {run.experiment['duration']}; "
+        '--time-limit "10 min" gives it more'
+    )

@@ -1,0 +1,180 @@
+"""The command `fairway shell`."""
+
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+
+import typer
+from typer import Argument, Option
+
+from fairway.cli import terminal
+from fairway.errors import FairwayError, InputError
+
+#: Exit code of Fairway's own errors, as timeout(1) has it: those of the command are its own.
+_FAILED = 125
+
+
+def shell(
+    file: Path = Argument(..., help="Experiment file (TOML).", show_default=False),
+    command: list[str] = Argument(
+        ..., metavar="-- COMMAND...", help="The command and its arguments.", show_default=False
+    ),
+    on: str | None = Option(
+        None, metavar="HOST", help="Where it runs.  [default: source of the first flow]"
+    ),
+    background: list[str] | None = Option(
+        None,
+        metavar="'HOST: COMMAND'",
+        help="A command that runs beside, such as a server; may be repeated.",
+    ),
+    alone: bool = Option(False, "--alone", help="Leave out the flows of the experiment."),
+    cc: str | None = Option(
+        None, metavar="NAME", help="Congestion control of the commands' hosts.  [default: cubic]"
+    ),
+    environment: list[str] | None = Option(
+        None,
+        "--env",
+        metavar="NAME[=VALUE]",
+        help="A variable of the commands, or one of yours; may be repeated.",
+    ),
+    date: str | None = Option(
+        None, metavar="DATE", help="Date at the beginning: 2026-05-01, now.  [default: 2026-01-01]"
+    ),
+    time_limit: str | None = Option(
+        None,
+        metavar="TIME",
+        help="End the command after this virtual time.  [default: duration of the experiment]",
+    ),
+    real_time_limit: float | None = Option(
+        None, min=0.1, metavar="SECONDS", help="End the command after this real time."
+    ),
+    out: terminal.Out = None,
+    capture: str | None = Option(
+        None, metavar="PLACES", help="Capture packets: hosts, links, everything, or names."
+    ),
+    seed: terminal.Seed = None,
+    assignments: terminal.Assignments = None,
+    replace: terminal.Replace = False,
+    summary: bool = Option(False, "--summary", help="Print tables on standard error at the end."),
+) -> None:
+    """Run a command on a host of the experiment's network.
+
+    The command runs on a real Linux kernel, in virtual time, without root; what it writes to files
+    is gone at the end. Other hosts have names: s0, d0, or those of the experiment. fairway shell
+    ends with the command, and as it does.
+
+    \b
+    Examples:
+      fairway shell path.toml -- ping -c 3 d0
+      fairway shell path.toml --background 'd0: iperf3 -s' -- iperf3 -c d0
+      fairway shell path.toml --on d0 --time-limit "10 min" -- ./client
+      fairway shell path.toml --out runs/mine --capture hosts -- ./client
+
+    \b
+    Exit codes: those of the command; 128 + N if signal N has ended it;
+    124 at a time limit; 125 an error of Fairway's own; 126 not executable;
+    127 no such command; 130 stopped with Ctrl-C.
+    """
+    try:
+        code = _run(
+            file, command, on, background or [], environment or [], date, time_limit,
+            real_time_limit, out, capture, terminal.overrides(assignments, seed),
+            alone=alone, cc=cc, replace=replace, summary=summary,
+        )  # fmt: skip
+    except FairwayError as error:
+        from fairway.backends.linux.shell import OutOfTime
+
+        if not isinstance(error, OutOfTime):
+            error.exit_code = _FAILED
+        raise
+    raise typer.Exit(code)
+
+
+def _run(
+    file: Path,
+    command: list[str],
+    on: str | None,
+    background: list[str],
+    environment: list[str],
+    date: str | None,
+    time_limit: str | None,
+    real_time_limit: float | None,
+    out: Path | None,
+    capture: str | None,
+    changes: dict[str, object],
+    *,
+    alone: bool,
+    cc: str | None,
+    replace: bool,
+    summary: bool,
+) -> int:
+    from fairway.backends.linux import programs
+    from fairway.backends.linux.shell import Background, Shell, exit_code, with_command
+    from fairway.experiment.plan import plan, source_of_experiment
+    from fairway.ground import store
+    from fairway.results import captures
+
+    if capture is not None:
+        changes["capture.at"] = captures.places(capture)
+    if time_limit is not None:
+        changes |= {"duration": time_limit, "measure.window": ["0 s", time_limit]}
+    planned = plan(file, overrides=changes)
+    if planned.is_sweep:
+        raise InputError(f"{file}: a sweep of {len(planned.points)} runs; a command runs in one")
+    if out is None and captures.are_wanted(planned.points[0].experiment):
+        raise InputError("--capture: needs --out DIR, where the captures shall go")
+    if out is not None:
+        store.check_writable(out, "run")
+    document = with_command(
+        planned.points[0].experiment, command, host=on,
+        background=[Background.parse(text) for text in background], alone=alone, cc=cc,
+    )  # fmt: skip
+    backend = Shell(
+        environment=_variables(environment),
+        date_s=programs.DATE_S if date is None else _seconds(date),
+        limit_s=real_time_limit,
+    )
+    run = backend.run(document)
+    code, said = exit_code(run)
+    if said is not None:
+        terminal.note(f"fairway: {said}")
+    if summary:
+        _print_tables(run)
+    if out is not None:
+        source = source_of_experiment("shell", file, changes, backend.name)
+        run.save(out, engine=backend.engine(), source=source, replace=replace)
+    return code
+
+
+def _variables(texts: list[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name:
+            raise InputError(f"--env: expected NAME=VALUE, got {text!r}")
+        if not equals and name not in os.environ:
+            raise InputError(f"--env: {name} is not set here; write {name}=VALUE")
+        found[name] = value if equals else os.environ[name]
+    return found
+
+
+def _seconds(text: str) -> int:
+    try:
+        date = datetime.now(timezone.utc) if text == "now" else datetime.fromisoformat(text)
+        date = date if date.tzinfo is not None else date.replace(tzinfo=timezone.utc)
+        seconds = int(date.timestamp())
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"--date: {text!r}: {error}; write 2026-05-01 or now") from None
+    if seconds < 0:
+        raise InputError(f"--date: {text!r}: before 1970; write 2026-05-01 or now")
+    return seconds
+
+
+def _print_tables(run: object) -> None:
+    import contextlib
+    import sys
+
+    from fairway.results import report
+
+    with contextlib.redirect_stdout(sys.stderr):
+        terminal.show_table(*report.flow_tables(run), *report.link_tables(run))  # type: ignore[arg-type]

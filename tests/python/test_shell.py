@@ -1,0 +1,243 @@
+"""`fairway shell` and flows of programs, on a real kernel where one was built."""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairway
+from fairway.backends.linux import cache
+from fairway.errors import FairwayError
+
+#: 20 Mbit/s, a round trip of 100 ms, and one packet of a hundred lost.
+LOSSY = """
+duration = "60 s"
+[topology]
+kind = "dumbbell"
+frame_overhead = "14 bytes"
+[topology.bottleneck]
+rate  = "20 Mbit/s"
+delay = "50 ms"
+loss  = { kind = "bernoulli", probability = 0.01 }
+[[flow]]
+cc = "cubic"
+"""
+CLEAN = LOSSY.replace('loss  = { kind = "bernoulli", probability = 0.01 }\n', "")
+#: Payload of a full segment, and its frame: IP and TCP headers with timestamps, Ethernet's.
+PAYLOAD, FRAME = 1448, 1514
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernel():
+    found = cache.find()
+    if found is None or not found.has_network:
+        pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+    return found
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Runs `fairway shell` on an experiment."""
+
+    def run(experiment, *words, given=subprocess.DEVNULL):
+        file = tmp_path / "path.toml"
+        file.write_text(experiment)
+        return subprocess.run(
+            [sys.executable, "-m", "fairway", "shell", file, *words],
+            cwd=tmp_path, capture_output=True, timeout=300, check=False,
+            **({"input": given} if isinstance(given, bytes) else {"stdin": given}),
+        )  # fmt: skip
+
+    return run
+
+
+def needs(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+            pytest.skip(f"{program} is not installed")
+
+
+def sh(script: str) -> tuple[str, ...]:
+    return ("--alone", "--", "sh", "-c", script)
+
+
+def test_a_command_ends_as_it_would_without(shell):
+    done = shell(CLEAN, *sh("echo out; echo err >&2; exit 3"))
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+    assert shell(CLEAN, *sh("kill -TERM $$")).returncode == 128 + 15
+    assert shell(CLEAN, *sh("true")).returncode == 0
+
+
+def test_what_cannot_be_started_is_said(shell, tmp_path):
+    done = shell(CLEAN, "--", "no-such-program")
+    assert done.returncode == 127
+    assert b"no-such-program could not be started on s0" in done.stderr
+    (tmp_path / "data").write_text("nothing to run")
+    assert shell(CLEAN, "--", "./data").returncode == 126
+
+
+def test_errors_of_fairway_itself_have_a_code_of_their_own(shell):
+    done = shell(CLEAN, "--on", "d7", "--", "true")
+    assert done.returncode == 125
+    assert b"--on: there is no host 'd7' in this network; there is s0, d0" in done.stderr
+    done = shell(CLEAN, "--background", "iperf3 -s", "--", "true")
+    assert done.returncode == 125
+    assert b"expected a host, a colon and a command" in done.stderr
+
+
+def test_standard_input_is_read(shell):
+    text = b"".join(b"%d\n" % number for number in range(100_000))
+    done = shell(CLEAN, "--alone", "--", "sha256sum", given=text)
+    plain = subprocess.run(["sha256sum"], input=text, capture_output=True, check=True)
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+
+
+def test_files_are_this_machines_and_what_is_written_is_gone(shell, tmp_path):
+    (tmp_path / "given").write_text("from here")
+    done = shell(
+        CLEAN,
+        *sh("cat given; echo changed > given; cat given; echo new > /etc/f-new; cat /etc/f-new"),
+    )
+    assert (done.returncode, done.stdout) == (0, b"from herechanged\nnew\n")
+    assert (tmp_path / "given").read_text() == "from here"
+    assert not Path("/etc/f-new").exists()
+
+
+def test_hosts_have_names_and_an_environment_of_their_own(shell, monkeypatch):
+    monkeypatch.setenv("SECRET", "1")
+    monkeypatch.setenv("PASSED", "on")
+    names = "env | cut -d= -f1 | sort | tr '\\n' ' '; echo"
+    script = f"hostname; getent hosts d0; {names}; echo $GIVEN $PASSED; date +%F"
+    done = shell(CLEAN, "--env", "GIVEN=x", "--env", "PASSED", *sh(script))
+    host, address, names, values, date = done.stdout.decode().splitlines()
+    assert (host, address.split()[1]) == ("s0", "d0")
+    assert "SECRET" not in names and "GIVEN HOME LANG PASSED PATH" in names
+    assert (values, date) == ("x on", "2026-01-01")
+
+
+def test_a_ping_takes_the_round_trip_of_the_path(shell):
+    needs("ping")
+    done = shell(CLEAN, "--alone", "--", "ping", "-c", "3", "d0")
+    assert done.returncode == 0, done.stderr
+    # Propagation, and 98 bytes at 20 Mbit/s each way: 84 of IP and 14 of the frame.
+    times = [float(time) for time in re.findall(rb"time=([\d.]+) ms", done.stdout)]
+    assert times == pytest.approx([100 + 2 * 98 * 8 / 20e3] * 3, abs=0.2)
+
+
+def test_a_time_limit_ends_what_never_ends(shell):
+    done = shell(CLEAN, "--time-limit", "2 s", *sh("while true; do date +%s; sleep 1; done"))
+    assert done.returncode == 124
+    assert b"limit of virtual time, 2 s" in done.stderr
+    seconds = [int(line) for line in done.stdout.split()]
+    assert seconds == list(range(seconds[0], seconds[0] + 2))
+
+
+def test_a_program_that_spins_is_ended_by_the_limit_of_real_time(shell):
+    done = shell(CLEAN, "--real-time-limit", "5", *sh("while :; do :; done"))
+    assert done.returncode == 124
+    assert b"real time" in done.stderr
+
+
+def test_curl_and_nginx_give_the_same_bytes_times_and_captures(shell, tmp_path):
+    needs("curl", "nginx")
+    (tmp_path / "www").mkdir()
+    content = bytes(range(256)) * 8000
+    (tmp_path / "www" / "file").write_bytes(content)
+    (tmp_path / "nginx.conf").write_text(
+        f"user root; daemon off; pid /run/nginx.pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; server {{ listen 80; root {tmp_path}/www; }} }}\n"
+    )
+
+    def fetch(out):
+        done = shell(
+            LOSSY, "--alone", "--out", str(out), "--capture", "hosts",
+            # Losses are on the way from sources to sinks.
+            "--on", "d0", "--background", f"s0: nginx -c {tmp_path}/nginx.conf",
+            "--", "sh", "-c",
+            "curl -sS -o copy -w '%{size_download} %{time_total} %{http_code}\\n' http://s0/file"
+            " && sha256sum < copy",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first, second = (fetch(tmp_path / name) for name in ("one", "two"))
+    assert first == second
+    size, seconds, code, digest, _ = first.split()
+    assert (int(size), code) == (len(content), b"200")
+    plain = subprocess.run(["sha256sum"], input=content, capture_output=True, check=True)
+    assert digest == plain.stdout.split()[0]
+    # Not faster than the link, and not so slow that the losses cannot explain it.
+    least = len(content) / PAYLOAD * FRAME * 8 / 20e6
+    assert least + 0.2 < float(seconds) < 20
+    captures = sorted(path.name for path in (tmp_path / "one" / "captures").iterdir())
+    assert captures
+    match, mismatch, errors = filecmp.cmpfiles(
+        tmp_path / "one" / "captures", tmp_path / "two" / "captures", captures, shallow=False
+    )
+    assert (len(match), mismatch, errors) == (len(captures), [], [])
+    summary = json.loads((tmp_path / "one" / "summary.json").read_text())
+    back = next(flow for flow in summary["flows"] if flow["id"] == "shell/reverse")
+    assert back["lost_segments"] > 0
+
+
+def test_the_goodput_of_iperf3_is_that_of_fairway(shell, tmp_path):
+    needs("iperf3")
+    done = shell(
+        CLEAN, "--alone", "--out", str(tmp_path / "out"),
+        "--background", "d0: iperf3 --server",
+        "--", "iperf3", "--client", "d0", "--time", "10", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout)["end"]["sum_received"]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    ours = next(flow for flow in summary["flows"] if flow["id"] == "shell")
+    payload = ours["goodput_bps"] * summary["ended_s"] / 8
+    # At its end iperf3 leaves unread what is on the way: less than the path and its queue hold,
+    # which is one bandwidth-delay product each. Beside it there are two kB of iperf3's own talk.
+    on_the_way = 2 * 20e6 / 8 * 0.1
+    assert theirs["bytes"] <= payload <= theirs["bytes"] + on_the_way + 2000
+    assert theirs["bits_per_second"] == pytest.approx(20e6 * PAYLOAD / FRAME, rel=0.05)
+
+
+PROGRAMS = (
+    CLEAN
+    + """
+[[flow]]
+id = "greeting"
+program = ["sh", "-c", "echo started; sleep 1; exit 4"]
+server = ["sh", "-c", "sleep 100"]
+start = "2 s"
+"""
+)
+
+
+def test_flows_of_programs_are_in_the_results():
+    run = fairway.run(PROGRAMS, overrides={"duration": "5 s"}, backend="linux")
+    server, program = run.summary["programs"]
+    assert (server["host"], server["ended_s"], server["started_s"]) == (
+        "d1",
+        None,
+        pytest.approx(-1, abs=0.01),
+    )
+    assert (program["host"], program["exit_code"], program["stdout"]) == ("s1", 4, "started\n")
+    assert program["started_s"] == pytest.approx(2, abs=0.001)
+    assert program["ended_s"] == pytest.approx(3, abs=0.01)
+    assert "greeting: sh on s1 ended with exit code 4" in run.warnings
+    assert [flow["id"] for flow in run.summary["flows"]] == [
+        "cubic#0",
+        "greeting",
+        "greeting/reverse",
+    ]
+
+
+@pytest.mark.parametrize("backend", ["sim", "model"])
+def test_other_backends_refuse_programs(backend):
+    with pytest.raises(FairwayError, match=r"flow\.greeting"):
+        fairway.run(PROGRAMS, backend=backend)
