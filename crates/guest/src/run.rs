@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
                 (length, delivered_bytes(connection)?)
             }
             (None, Some(applications)) => match applications.of_flow(flow) {
-                Some(pair) => (pair.info(from, &mut self.info)?, pair.delivered_to(to)),
+                Some(pair) => (pair.info(from, &mut self.info)?, pair.delivered_to(to)?),
                 None => return Ok(None),
             },
             (None, None) => return Ok(None),
@@ -429,7 +429,11 @@ fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Resul
 }
 
 fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
-    let Some(sink) = connection.sink() else { return Ok(0) };
+    connection.sink().map_or(Ok(0), received_bytes)
+}
+
+/// Bytes that a socket has received in order.
+pub fn received_bytes(sink: BorrowedFd) -> io::Result<u64> {
     let mut info = [0; BYTES_RECEIVED_AT + 8];
     let length = fairway_socket::tcp_info(sink, &mut info)?;
     Ok(match info[..length].get(BYTES_RECEIVED_AT..) {

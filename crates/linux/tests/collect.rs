@@ -64,6 +64,11 @@ fn queue(id: &str) -> Queue {
 fn flow(id: &str) -> Flow {
     Flow {
         id: id.into(),
+        place: 0,
+        is_driven: false,
+        both_ways: false,
+        is_sampled: true,
+        source_address: Ipv4Addr::new(10, 0, 0, 1),
         source: 0,
         sink: 0,
         address: [10, 64, 0, 1].into(),
@@ -108,6 +113,7 @@ fn the_plan() -> Plan {
         links: Vec::new(),
         devices: Vec::new(),
         flows: ["cubic#0", "reno#1"].map(flow).into(),
+        experiment: serde_json::Value::Null,
         datagrams: Vec::new(),
         transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
@@ -158,6 +164,7 @@ fn totals() -> Totals {
         flows: vec![first, second],
         datagrams: Vec::new(),
         queues: vec![forward, QueueTotals::default()],
+        applications: Vec::new(),
         transfers: Vec::new(),
         unseen_packets: 0,
     }
