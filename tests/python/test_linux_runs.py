@@ -281,3 +281,104 @@ def test_python_killed_leaves_no_process_of_the_kernel(kernel, temporary, spinni
         os.kill(python.pid, signal.SIGKILL)
         python.wait()
     assert_nothing_left(temporary)
+
+
+APPLICATIONS = """
+title = "Users on a kernel"
+duration = "12 s"
+
+[topology]
+kind = "dumbbell"
+bottleneck = { rate = "20 Mbit/s", delay = "15 ms" }
+
+[[flow]]
+id = "api"
+kind = "request"
+cc = "cubic"
+request = "300 bytes"
+size = "1000 bytes"
+think = "70 ms"
+
+[[flow]]
+id = "film"
+kind = "video"
+cc = "cubic"
+ladder = ["500 kbit/s", "1 Mbit/s"]
+transfers = 3
+start = "1 s"
+
+[[flow]]
+id = "files"
+kind = "ftp"
+cc = "cubic"
+size = { distribution = "exponential", mean = "30 kB" }
+think = "100 ms"
+transfers = 20
+
+[[flow]]
+id = "talk"
+cc = "cubic"
+both_ways = true
+bytes = "200 kB"
+start = "2 s"
+
+[[flow]]
+id = "slow"
+cc = "cubic"
+read_rate = "400 kbit/s"
+start = "3 s"
+"""
+
+
+def test_applications_do_what_they_do_in_the_simulator(kernel):
+    run, simulated = (fairway.run(APPLICATIONS, backend=name) for name in ("linux", "sim"))
+    found, expected = (
+        {one["id"]: one for one in of.summary["applications"]} for of in (run, simulated)
+    )
+    assert list(found) == list(expected) == ["api", "film", "files"]
+    # A request goes to the server in 15 ms, and its answer comes back in as many: with 70 ms of
+    # thought and the handshake, 119 answers in 12 s.
+    api = found["api"]["figures"]
+    assert 115 <= api["responses"] <= 120
+    assert api["median_response_time_s"] == pytest.approx(0.0306, abs=0.001)
+    # 4 s at 500 kbit/s each, the buffer being below its reservoir: 250,000 bytes.
+    assert found["film"]["figures"]["segments"] == 3
+    assert found["film"]["figures"]["mean_video_rate_bps"] == 500_000
+    for name in expected:
+        for figure, value in expected[name]["figures"].items():
+            assert found[name]["figures"][figure] == pytest.approx(value, rel=0.1, abs=0.01), figure
+    # The same files, by the same random numbers.
+    sizes = [
+        [round(flow["goodput_bps"] * 12 / 8) for flow in of.summary["flows"] if "files" in flow["id"]]
+        for of in (run, simulated)
+    ]
+    assert sizes[0] == sizes[1] and len(set(sizes[0])) > 10
+    flows = {flow["id"]: flow for flow in run.summary["flows"]}
+    assert list(flows) == [flow["id"] for flow in simulated.summary["flows"]]
+    for name in ("talk", "talk/reverse"):
+        assert flows[name]["goodput_bps"] * 12 / 8 == pytest.approx(200_000)
+        assert flows[name]["fct_s"] < 1
+    # 400 kbit/s for 9 s of 12, and what the receiver's buffer holds is not delivered.
+    assert flows["slow"]["goodput_bps"] == pytest.approx(300_000, rel=0.01)
+
+
+def test_thousands_of_transfers_come_and_go(kernel):
+    run = fairway.run(
+        """
+        title = "Short transfers on a kernel"
+        duration = "4 s"
+        topology = { kind = "dumbbell", bottleneck = { rate = "1 Gbit/s", delay = "1 ms" } }
+        [[flow]]
+        id = "page"
+        kind = "arrivals"
+        cc = "cubic"
+        size = "20 kB"
+        flow_rate = 2000
+        transfers = 6000
+        """,
+        backend="linux",
+    )
+    (completions,) = run.summary["completions"]
+    assert (completions["count"], completions["unfinished"]) == (6000, 0)
+    # The handshake, 14 segments in two windows of ten, one way: 2 + 2 + 1 ms, and transmission.
+    assert 0.005 < completions["median_s"] < 0.0062

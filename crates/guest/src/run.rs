@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -282,7 +282,7 @@ impl<'a> Run<'a> {
                 (length, delivered_bytes(connection)?)
             }
             (None, Some(applications)) => match applications.of_flow(flow) {
-                Some(pair) => (pair.info(from, &mut self.info)?, pair.delivered_to(to)),
+                Some(pair) => (pair.info(from, &mut self.info)?, pair.delivered_to(to)?),
                 None => return Ok(None),
             },
             (None, None) => return Ok(None),
@@ -461,6 +461,29 @@ fn ask(places: &mut [QueuePlace], counters: &mut [(Counters, u64)]) -> io::Resul
 }
 
 fn delivered_bytes(connection: &Connection) -> io::Result<u64> {
+    let mut info = [0; BYTES_RECEIVED_AT + 8];
+    let length = connection.sink_info(&mut info)?;
+    Ok(length.map_or(0, |length| bytes_received(&info[..length])))
+}
+
+/// Bytes that a socket has received in order.
+pub fn received_bytes(sink: BorrowedFd) -> io::Result<u64> {
+    let mut info = [0; BYTES_RECEIVED_AT + 8];
+    let length = fairway_socket::tcp_info(sink, &mut info)?;
+    Ok(bytes_received(&info[..length]))
+}
+
+/// What `struct tcp_info` says of it.
+fn bytes_received(info: &[u8]) -> u64 {
+    match info.get(BYTES_RECEIVED_AT..) {
+        Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+/// Bytes that a socket has received in order.
+pub fn received_bytes(sink: BorrowedFd) -> io::Result<u64> {
+>>>>>>> bfdaa353dec37acd518e15c68b2424dc8ed9a656
     let mut info = [0; BYTES_RECEIVED_AT + 8];
     let Some(length) = connection.sink_info(&mut info)? else { return Ok(0) };
     Ok(match info[..length].get(BYTES_RECEIVED_AT..) {

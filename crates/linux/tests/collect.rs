@@ -1,6 +1,7 @@
 //! Records made by hand, and what they come to.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Datagrams, Flow, Pattern, Plan, Queue};
@@ -64,6 +65,11 @@ fn queue(id: &str) -> Queue {
 fn flow(id: &str) -> Flow {
     Flow {
         id: id.into(),
+        place: 0,
+        is_driven: false,
+        both_ways: false,
+        is_sampled: true,
+        source_address: Ipv4Addr::new(10, 0, 0, 1),
         source: 0,
         sink: 0,
         address: [10, 64, 0, 1].into(),
@@ -109,6 +115,7 @@ fn the_plan() -> Plan {
         links: Vec::new(),
         devices: Vec::new(),
         flows: ["cubic#0", "reno#1"].map(flow).into(),
+        experiment: serde_json::Value::Null,
         datagrams: Vec::new(),
         transfers: Vec::new(),
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
@@ -159,6 +166,7 @@ fn totals() -> Totals {
         flows: vec![first, second],
         datagrams: Vec::new(),
         queues: vec![forward, QueueTotals::default()],
+        applications: Vec::new(),
         transfers: Vec::new(),
         unseen_packets: 0,
     }

@@ -1,6 +1,7 @@
 //! Applications that decide as they go, as the simulator has them: one thread works their connections
 //! by events, and so those that come in great numbers. Their drivers are [`fairway_application`]'s.
 
+mod collectors;
 mod pair;
 mod poll;
 
@@ -19,6 +20,7 @@ use nix::sys::epoll::EpollFlags;
 use crate::Error;
 use crate::setup::Namespaces;
 use crate::sys;
+use collectors::Collectors;
 use pair::{News, Pair};
 use poll::Poll;
 
@@ -32,6 +34,7 @@ pub struct Applications<'a> {
     begin_ns: u64,
     now: Time,
     poll: Poll,
+    collectors: Collectors,
     found: Vec<(u64, EpollFlags)>,
     due: BinaryHeap<Reverse<(Time, u64, Due)>>,
     scheduled: u64,
@@ -42,6 +45,9 @@ pub struct Applications<'a> {
     drivers: Vec<Option<Box<dyn Driver>>>,
     own: Vec<Range<usize>>,
 }
+
+/// What the threads that receive whole transfers are called among the sockets.
+const COLLECTED: u64 = u64::MAX - 1;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,12 +73,16 @@ impl<'a> Applications<'a> {
         let experiment = from_document(&plan.experiment)
             .map_err(|error| Error::new("reading the experiment", error))?;
         let poll = Poll::new().map_err(|error| Error::new("making a poll", error))?;
+        let failed = |error| Error::new("making room for threads", error);
+        let collectors = Collectors::new().map_err(failed)?;
+        poll.add(collectors.event(), COLLECTED, EpollFlags::EPOLLIN).map_err(failed)?;
         let mut applications = Applications {
             plan,
             namespaces,
             begin_ns,
             now: Time::ZERO,
             poll,
+            collectors,
             found: Vec::new(),
             due: BinaryHeap::new(),
             scheduled: 0,
@@ -146,9 +156,13 @@ impl<'a> Applications<'a> {
             self.poll.wait(self.begin_ns + next.as_nanos(), &mut found)?;
             self.read_clock()?;
             for (name, flags) in found.drain(..) {
+                if name == COLLECTED {
+                    self.take_collected()?;
+                    continue;
+                }
                 let (pair, socket) = Pair::named(name);
-                let work = |pair: &mut Pair, now, poll: &Poll, news: &mut Vec<News>| {
-                    pair.handle(socket, flags, now, poll, news)
+                let work = |pair: &mut Pair, now, poll: &Poll, news: &mut Vec<News>, collectors: &mut Collectors| {
+                    pair.handle(socket, flags, now, poll, news, collectors)
                 };
                 self.work(pair, work);
                 if self.pairs[pair].is_ready_to_write() {
@@ -157,6 +171,15 @@ impl<'a> Applications<'a> {
             }
             self.found = found;
         }
+    }
+
+    fn take_collected(&mut self) -> io::Result<()> {
+        for found in self.collectors.done()? {
+            let at = Time::from_nanos(found.at_ns.saturating_sub(self.begin_ns));
+            let number = found.pair;
+            self.try_on(number, |pair, _, poll| pair.collected(found, at, poll));
+        }
+        Ok(())
     }
 
     fn read_clock(&mut self) -> io::Result<()> {
@@ -181,7 +204,9 @@ impl<'a> Applications<'a> {
                 self.write_again(pair, again);
             }
             Due::Write(pair) => self.write_at_rate(pair),
-            Due::Read(pair) => self.work(pair, |pair, now, poll, news| pair.read(now, poll, news)),
+            Due::Read(pair) => {
+                self.work(pair, |pair, now, poll, news, _| pair.read(now, poll, news));
+            }
             Due::Stop(pair) => {
                 self.try_on(pair, |pair, now, poll| pair.stop(now, poll));
             }
@@ -227,10 +252,19 @@ impl<'a> Applications<'a> {
     fn work(
         &mut self,
         pair: usize,
-        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<News>) -> io::Result<()>,
+        act: impl FnOnce(
+            &mut Pair,
+            Time,
+            &Poll,
+            &mut Vec<News>,
+            &mut Collectors,
+        ) -> io::Result<()>,
     ) {
-        let mut news = Vec::new();
-        self.try_on(pair, |pair, now, poll| act(pair, now, poll, &mut news));
+        let (mut news, now) = (Vec::new(), self.now);
+        let worked = &mut self.pairs[pair];
+        if let Err(error) = act(worked, now, &self.poll, &mut news, &mut self.collectors) {
+            worked.give_up(&error, "source", now);
+        }
         for one in news {
             if let News::Read(at) = one {
                 self.schedule(at, Due::Read(pair));

@@ -12,6 +12,7 @@ use fairway_units::Time;
 use nix::sys::epoll::EpollFlags;
 use socket2::Socket;
 
+use super::collectors::{Collected, Collectors, LEAST_BYTES};
 use super::poll::Poll;
 use crate::connection::{DATA, bind_and_listen, network_fault, set_algorithm, tcp_socket};
 use crate::setup::Namespaces;
@@ -79,6 +80,8 @@ struct Side {
     at_end: bool,
     /// Whether its application leaves for later what has come.
     pauses: bool,
+    /// Whether a thread receives what comes.
+    is_collected: bool,
     /// Whether its socket is looked at no more.
     is_forgotten: bool,
     /// SYNs that were sent again.
@@ -212,9 +215,10 @@ impl Pair {
         now: Time,
         poll: &Poll,
         news: &mut Vec<News>,
+        collectors: &mut Collectors,
     ) -> io::Result<()> {
         if socket == LISTENER {
-            return self.accept(poll);
+            return self.accept(poll, collectors);
         }
         let side = socket as usize;
         if self.sides[side].socket.is_none() {
@@ -244,19 +248,43 @@ impl Pair {
         Ok(())
     }
 
-    fn accept(&mut self, poll: &Poll) -> io::Result<()> {
+    fn accept(&mut self, poll: &Poll, collectors: &mut Collectors) -> io::Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (socket, _) = listener.accept()?;
-        socket.set_nonblocking(true)?;
         let side = if self.sink_opens { SOURCE } else { SINK };
+        let is_collected = match self.collected_bytes() {
+            Some(bytes) => collectors.collect(self.number as usize, &socket, bytes)?,
+            None => false,
+        };
+        let mut interest = EpollFlags::empty();
+        if !is_collected {
+            socket.set_nonblocking(true)?;
+            interest = EpollFlags::EPOLLIN;
+        }
         self.sides[side].handshake = fairway_socket::total_retransmissions(socket.as_fd())?;
-        poll.add(socket.as_fd(), self.name(side as u64), EpollFlags::EPOLLIN)?;
-        self.sides[side].interest = Some(EpollFlags::EPOLLIN);
+        poll.add(socket.as_fd(), self.name(side as u64), interest)?;
+        self.sides[side].is_collected = is_collected;
+        self.sides[side].interest = Some(interest);
         self.sides[side].socket = Some(socket);
         if self.filled > 0 {
             self.limit_unsent()?;
         }
         self.push(side, poll)
+    }
+
+    /// Bytes of a transfer that nobody follows while it comes.
+    fn collected_bytes(&self) -> Option<u64> {
+        let Source::File { bytes } = self.app else { return None };
+        let is_plain = self.application.is_none() && !self.both_ways && self.reader.is_none();
+        Some(bytes.get()).filter(|bytes| is_plain && *bytes >= LEAST_BYTES)
+    }
+
+    /// A thread has received it.
+    pub fn collected(&mut self, found: Collected, now: Time, poll: &Poll) -> io::Result<()> {
+        self.sides[SINK].is_collected = false;
+        self.sides[SINK].delivered += found.result?;
+        self.note_completion(now);
+        self.look(SINK, poll)
     }
 
     fn connected(&mut self, side: usize, now: Time, poll: &Poll) -> io::Result<()> {
@@ -400,7 +428,7 @@ impl Pair {
             return Ok(());
         };
         let mut interest = EpollFlags::empty();
-        interest.set(EpollFlags::EPOLLIN, !end.at_end && !end.pauses);
+        interest.set(EpollFlags::EPOLLIN, !end.at_end && !end.pauses && !end.is_collected);
         interest.set(EpollFlags::EPOLLOUT, end.pending > 0 || wants_room);
         if end.interest.replace(interest) != Some(interest) {
             poll.modify(socket.as_fd(), name, interest)?;
@@ -540,8 +568,12 @@ impl Pair {
     }
 
     /// Bytes that a side has received.
-    pub fn delivered_to(&self, side: usize) -> u64 {
-        self.sides[side].delivered
+    pub fn delivered_to(&self, side: usize) -> io::Result<u64> {
+        let side = &self.sides[side];
+        match &side.socket {
+            Some(socket) if side.is_collected => crate::run::received_bytes(socket.as_fd()),
+            _ => Ok(side.delivered),
+        }
     }
 
     pub fn enough(&self) -> u64 {

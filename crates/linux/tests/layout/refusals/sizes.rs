@@ -2,12 +2,15 @@
 
 use super::*;
 
+/// Behind a flow.
+const TC: &str = "[linux]\nnetwork = \"tc\"";
+
 #[test]
 fn connections() {
-    check(&with_flow("cc = \"cubic\"\ncount = 5000\n[linux]\nmemory = \"2 GiB\""), &[]);
+    check(&with_flow("cc = \"cubic\"\ncount = 11000\n[linux]\nmemory = \"4 GiB\""), &[]);
     check(
-        &with_flow("cc = \"cubic\"\ncount = 5001\n[linux]\nmemory = \"2 GiB\""),
-        &["flow: 5001 flows are more than the 5000 that a kernel is set up with; lower the \
+        &with_flow("cc = \"cubic\"\ncount = 11001\n[linux]\nmemory = \"4 GiB\""),
+        &["flow: 11001 flows are more than the 11000 that a kernel is set up with; lower the \
            counts or use --backend sim"],
     );
 }
@@ -15,9 +18,9 @@ fn connections() {
 #[test]
 fn pairs_of_hosts_with_links_of_their_own() {
     let access = format!("[topology.access]\n{LINK}");
-    check(&with_flow(&format!("cc = \"cubic\"\ncount = 200\n{access}")), &[]);
+    check(&with_flow(&format!("cc = \"cubic\"\ncount = 200\n{access}\n{TC}")), &[]);
     check(
-        &with_flow(&format!("cc = \"cubic\"\ncount = 201\n{access}")),
+        &with_flow(&format!("cc = \"cubic\"\ncount = 201\n{access}\n{TC}")),
         &["topology.access: 201 pairs of hosts with links of their own are more than the 200 \
            that a kernel is set up with; let flows share hosts by from and to, remove \
            topology.access, or use --backend sim"],
@@ -59,40 +62,34 @@ fn memory_of_access_links() {
 
 #[test]
 fn data_both_ways() {
+    check(&with_flow("cc = \"cubic\"\nboth_ways = true"), &[]);
     check(
-        &with_flow("cc = \"cubic\"\nboth_ways = true"),
-        &["flow.0.both_ways: true: the applications of a kernel send one way; write false or use \
-           --backend sim"],
+        &with_flow(&format!("cc = \"cubic\"\nboth_ways = true\n{TC}")),
+        &["flow.0.both_ways: true: on a network of tc, only data to sinks are watched; write \
+           [linux] network = \"fairway\", or use --backend sim"],
     );
-}
-
-#[test]
-fn applications_that_read_slowly() {
-    let once =
-        "the guest's applications read everything at once; leave it out or use --backend sim";
-    for (key, value) in [("read_rate", "1 Mbit/s"), ("read_interval", "10 ms")] {
-        check(
-            &with_flow(&format!("cc = \"cubic\"\n{key} = \"{value}\"")),
-            &[&format!("flow.0.{key}: {value}: {once}")],
-        );
-    }
 }
 
 #[test]
 fn applications_that_answer() {
-    check(
-        &with_flow("cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\""),
-        &[
-            "flow.0.kind: \"web\": the guest's applications write what they have, and do not answer; \
-           use --backend sim",
-        ],
-    );
-    check(
-        &with_flow("cc = \"cubic\"\nconnections = 3\nstriping = \"dynamic\""),
-        &["flow.0.striping: \"dynamic\": the guest's applications deal nothing while they run; \
-           write \"static\", or program = \"fairway\", or use --backend sim"],
-    );
-    // What is dealt or drawn beforehand a kernel can have.
-    check(&with_flow("cc = \"cubic\"\nconnections = 3"), &[]);
-    check(&with_flow("cc = \"cubic\"\nkind = \"arrivals\"\nsize = \"10 kB\"\nflow_rate = 5"), &[]);
+    let web = "cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\"";
+    check(&with_flow(web), &[]);
+    let refused = "flow.0.kind: an application that answers: on a network of tc, only data to sinks are \
+                   watched; write [linux] network = \"fairway\", or use --backend sim";
+    check(&with_flow(&format!("{web}\n{TC}")), &[refused; 6]);
+}
+
+/// What decides as it goes, and sends one way, runs on either network.
+#[test]
+fn nothing_of_applications_that_only_send() {
+    for application in [
+        "connections = 3\nstriping = \"dynamic\"",
+        "connections = 3",
+        "kind = \"arrivals\"\nsize = \"10 kB\"\nflow_rate = 5",
+        "read_rate = \"1 Mbit/s\"",
+        "read_interval = \"10 ms\"",
+    ] {
+        check(&with_flow(&format!("cc = \"cubic\"\n{application}")), &[]);
+        check(&with_flow(&format!("cc = \"cubic\"\n{application}\n{TC}")), &[]);
+    }
 }
