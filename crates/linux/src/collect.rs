@@ -13,9 +13,9 @@ use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::commands::{self, Ran};
 use crate::emulated;
 use crate::figures::summarise;
-use crate::commands::{self, Ran};
 use crate::programs::by_guest;
 use crate::samples;
 use crate::transfers::{self, Transfer};

@@ -28,8 +28,7 @@ pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors
     let hosts = Hosts::apart(&experiment.flows, &experiment.datagrams, &mut refusals);
     let common = Common::new(experiment, &hosts, slowest(experiment), &mut refusals);
     let mut namespaces = namespaces(experiment, &hosts, common.mtu);
-    let programs =
-        Programs::new(experiment, &hosts, common.mtu, namespaces.len(), &mut refusals);
+    let programs = Programs::new(experiment, &hosts, common.mtu, namespaces.len(), &mut refusals);
     refusals.finish()?;
     namespaces.extend(programs.namespaces.iter().cloned());
     let devices = (0..namespaces.len()).map(|index| (index, DEVICE.to_owned())).collect();

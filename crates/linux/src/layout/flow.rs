@@ -66,11 +66,7 @@ fn pairs_with_access(experiment: &Experiment) -> usize {
 }
 
 /// Refuses more than half of the kernel's memory holds; the other half is for packets.
-pub(super) fn refuse_memory(
-    experiment: &Experiment,
-    hosts: &Hosts,
-    refusals: &mut Refusals,
-) {
+pub(super) fn refuse_memory(experiment: &Experiment, hosts: &Hosts, refusals: &mut Refusals) {
     let namespaces = (hosts.routers + 2 * hosts.groups.len()) as u64;
     let flows = (experiment.flows.len() + experiment.datagrams.len()) as u64;
     let pairs = pairs_with_access(experiment) as u64;
