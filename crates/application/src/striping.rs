@@ -210,7 +210,10 @@ mod tests {
 
     fn striped(dealing: Dealing, bytes: Option<u64>) -> Striped {
         let bytes = bytes.map(Bytes::new);
-        Striped::new(3, &Striping { chunk: Bytes::new(100), dealing, bytes, program: None, mptcp: false })
+        Striped::new(
+            3,
+            &Striping { chunk: Bytes::new(100), dealing, bytes, program: None, mptcp: false },
+        )
     }
 
     fn state(of: &Striped) -> (u64, u64, u64) {

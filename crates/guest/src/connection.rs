@@ -294,9 +294,9 @@ fn prepare_source(flow: &Flow) -> io::Result<Socket> {
 
 /// Sets `TCP_CONGESTION`; sockets that a listener accepts have its own.
 pub fn set_algorithm(socket: &Socket, cc: &str) -> io::Result<()> {
-    socket.set_tcp_congestion(cc.as_bytes()).map_err(|error| {
-        io::Error::new(error.kind(), format!("TCP_CONGESTION \"{cc}\": {error}"))
-    })
+    socket
+        .set_tcp_congestion(cc.as_bytes())
+        .map_err(|error| io::Error::new(error.kind(), format!("TCP_CONGESTION \"{cc}\": {error}")))
 }
 
 /// A socket with a flow's options.

@@ -53,14 +53,15 @@ fn make_root(host: usize) -> Result<(), Failure> {
         fs::create_dir_all(directory)
             .map_err(|error| (format!("making {}", directory.display()), error))?;
     }
-    let layers =
-        format!("lowerdir=/,upperdir={},workdir={}", upper.display(), work.display());
+    let layers = format!("lowerdir=/,upperdir={},workdir={}", upper.display(), work.display());
     attach("overlay", &root, Some(&layers))?;
     attach("proc", &root.join("proc"), None)?;
     attach("sysfs", &root.join("sys"), None)?;
     attach("tmpfs", &root.join("run"), None)?;
     // Not every machine has these.
-    for (kind, place, data) in [("tmpfs", "dev/shm", None), ("devpts", "dev/pts", Some("ptmxmode=0666"))] {
+    for (kind, place, data) in
+        [("tmpfs", "dev/shm", None), ("devpts", "dev/pts", Some("ptmxmode=0666"))]
+    {
         let place = root.join(place);
         if place.is_dir() {
             attach(kind, &place, data)?;

@@ -271,7 +271,12 @@ impl<'a> Run<'a> {
 
     /// Asks the kernel about one end of a connection, for `info`; returns the bytes that the other one
     /// has received. Nothing if it has not begun by then.
-    fn look_at(&mut self, flow: usize, [from, to]: [usize; 2], t_ns: u64) -> io::Result<Option<u64>> {
+    fn look_at(
+        &mut self,
+        flow: usize,
+        [from, to]: [usize; 2],
+        t_ns: u64,
+    ) -> io::Result<Option<u64>> {
         self.info.resize(MAX_TCP_INFO, 0);
         let (length, delivered) = match (&self.connections[flow], &self.applications) {
             (Some(connection), _) => {
@@ -302,7 +307,9 @@ impl<'a> Run<'a> {
         let driven = self.applications.as_ref().and_then(|all| all.of_flow(flow));
         let handshake = match (&self.connections[flow], driven) {
             (Some(connection), _) => connection.established().map(|found| found.retransmissions),
-            (None, driven) => driven.filter(|pair| pair.established.is_some()).map(|pair| pair.handshake(from)),
+            (None, driven) => {
+                driven.filter(|pair| pair.established.is_some()).map(|pair| pair.handshake(from))
+            }
         };
         let Some(handshake) = handshake else { return Ok(None) };
         let Some(delivered_bytes) = self.look_at(flow, [from, to], t_ns)? else { return Ok(None) };
@@ -479,17 +486,6 @@ fn bytes_received(info: &[u8]) -> u64 {
         Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,
     }
-}
-
-/// Bytes that a socket has received in order.
-pub fn received_bytes(sink: BorrowedFd) -> io::Result<u64> {
->>>>>>> bfdaa353dec37acd518e15c68b2424dc8ed9a656
-    let mut info = [0; BYTES_RECEIVED_AT + 8];
-    let Some(length) = connection.sink_info(&mut info)? else { return Ok(0) };
-    Ok(match info[..length].get(BYTES_RECEIVED_AT..) {
-        Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
-        _ => 0,
-    })
 }
 
 fn path(name: &str) -> PathBuf {

@@ -15,9 +15,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::applications;
+use crate::commands::{self, Ran};
 use crate::emulated;
 use crate::figures::summarise;
-use crate::commands::{self, Ran};
 use crate::programs::by_guest;
 use crate::samples;
 use crate::transfers::{self, Transfer};

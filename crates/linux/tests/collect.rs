@@ -121,6 +121,9 @@ fn the_plan() -> Plan {
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,
         is_emulated: false,
+        hosts: Vec::new(),
+        programs: Vec::new(),
+        date_s: None,
     }
 }
 
@@ -168,6 +171,8 @@ fn totals() -> Totals {
         queues: vec![forward, QueueTotals::default()],
         applications: Vec::new(),
         transfers: Vec::new(),
+        programs: Vec::new(),
+        ended_ns: None,
         unseen_packets: 0,
     }
 }

@@ -27,5 +27,5 @@ mod traced;
 pub use capture::check_captures;
 pub use emulator::{Emulated, Emulator, LinkSample, Outcome, PathCounts, Sent};
 pub use fairway_schema::Control;
-pub use summary::{FoundTransfer, completions_of_run};
 pub use run::{Run, RunError, run, run_captured, run_on};
+pub use summary::{FoundTransfer, completions_of_run};

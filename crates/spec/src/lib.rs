@@ -345,7 +345,11 @@ pub struct Flow {
 impl Flow {
     /// The path of one of its keys, by its id or else its index; copies have their flow's.
     pub fn path(&self, key: &str) -> String {
-        path_of_flow(&self.id, |kind| self.cc.name.ends_with(kind) || kind == program::COMMANDS, key)
+        path_of_flow(
+            &self.id,
+            |kind| self.cc.name.ends_with(kind) || kind == program::COMMANDS,
+            key,
+        )
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::hosts::unnamed;
 use super::matrix::Matrix;
 use super::reader::{Name, Table, excerpt};
-use super::hosts::unnamed;
 use super::{Graph, Router, Shape, wlan};
 
 /// What a flow says of its hosts.

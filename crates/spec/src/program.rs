@@ -45,9 +45,8 @@ struct Words(Vec<String>);
 impl Readable for Words {
     fn read(value: &Value, _: &Kind) -> Result<Self, String> {
         let words = value.as_array().filter(|words| (1..=MAX_WORDS).contains(&words.len()));
-        let word = |word: &Value| {
-            word.as_str().filter(|word| !word.contains('\0')).map(str::to_owned)
-        };
+        let word =
+            |word: &Value| word.as_str().filter(|word| !word.contains('\0')).map(str::to_owned);
         let words = words.and_then(|words| words.iter().map(word).collect::<Option<Vec<_>>>());
         words.filter(|words| !words[0].is_empty()).map(Words).ok_or_else(|| {
             format!(
@@ -172,8 +171,9 @@ impl Experiment {
         };
         let run = self.applications.iter().filter(runs).map(|application| ExperimentError {
             path: super::path_of_flow(&application.id, |kind| kind == COMMANDS, "program"),
-            message: "only a real Linux kernel runs commands; use --backend linux, or remove the flow"
-                .to_owned(),
+            message:
+                "only a real Linux kernel runs commands; use --backend linux, or remove the flow"
+                    .to_owned(),
         });
         let mut errors: Vec<_> = chosen.map(|application| error(&application.id)).collect();
         errors.extend(run);

@@ -160,7 +160,8 @@ mod tests {
         whole.write_all(&[0; 100_001]).unwrap();
         let mut done = wait(&collectors, 2);
         done.sort_by_key(|one| one.pair);
-        let found: Vec<_> = done.iter().map(|one| (one.pair, *one.result.as_ref().unwrap())).collect();
+        let found: Vec<_> =
+            done.iter().map(|one| (one.pair, *one.result.as_ref().unwrap())).collect();
         assert_eq!(found, [(3, 100_000), (4, 5)]);
         assert_eq!(fairway_socket::unread(sink.as_fd()).unwrap(), 1);
         // The same threads again.

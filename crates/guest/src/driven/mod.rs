@@ -123,8 +123,7 @@ impl<'a> Applications<'a> {
             let place = |pair: &Pair| self.plan.flows[pair.flow].place as usize;
             let from = self.pairs.partition_point(|p| place(p) < application.connections.start);
             let to = self.pairs.partition_point(|p| place(p) < application.connections.end);
-            let driver =
-                if from < to { driver(application, self.experiment.seed) } else { None };
+            let driver = if from < to { driver(application, self.experiment.seed) } else { None };
             let start = application.start;
             if driver.is_some() {
                 for pair in &mut self.pairs[from..to] {
@@ -161,7 +160,11 @@ impl<'a> Applications<'a> {
                     continue;
                 }
                 let (pair, socket) = Pair::named(name);
-                let work = |pair: &mut Pair, now, poll: &Poll, news: &mut Vec<News>, collectors: &mut Collectors| {
+                let work = |pair: &mut Pair,
+                            now,
+                            poll: &Poll,
+                            news: &mut Vec<News>,
+                            collectors: &mut Collectors| {
                     pair.handle(socket, flags, now, poll, news, collectors)
                 };
                 self.work(pair, work);
@@ -252,13 +255,7 @@ impl<'a> Applications<'a> {
     fn work(
         &mut self,
         pair: usize,
-        act: impl FnOnce(
-            &mut Pair,
-            Time,
-            &Poll,
-            &mut Vec<News>,
-            &mut Collectors,
-        ) -> io::Result<()>,
+        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<News>, &mut Collectors) -> io::Result<()>,
     ) {
         let (mut news, now) = (Vec::new(), self.now);
         let worked = &mut self.pairs[pair];

@@ -27,8 +27,7 @@ pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors
     let hosts = Hosts::apart(experiment, &mut refusals);
     let common = Common::new(experiment, &hosts, slowest(experiment), &mut refusals);
     let mut namespaces = namespaces(experiment, &hosts, common.mtu);
-    let programs =
-        Programs::new(experiment, &hosts, common.mtu, namespaces.len(), &mut refusals);
+    let programs = Programs::new(experiment, &hosts, common.mtu, namespaces.len(), &mut refusals);
     refusals.finish()?;
     multipath::add_endpoints(&common.flows, &mut namespaces);
     namespaces.extend(programs.namespaces.iter().cloned());

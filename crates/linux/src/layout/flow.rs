@@ -1,9 +1,7 @@
 //! Flows: their addresses, ports, sizes and socket options.
 
 use fairway_guest::plan::{Flow as FlowPlan, LISTENING_SOURCE, SocketOption};
-use fairway_spec::{
-    Experiment, Flow, LinuxNetwork, SOCKET_OPTIONS, Shape, Source, Workload,
-};
+use fairway_spec::{Experiment, Flow, LinuxNetwork, SOCKET_OPTIONS, Shape, Source, Workload};
 use fairway_units::Bytes;
 
 use super::algorithm;
@@ -167,12 +165,7 @@ fn driven(experiment: &Experiment) -> Vec<bool> {
 }
 
 /// Refuses what the packets of `tc` cannot be told apart by.
-fn refuse_application(
-    index: usize,
-    flow: &Flow,
-    network: LinuxNetwork,
-    refusals: &mut Refusals,
-) {
+fn refuse_application(index: usize, flow: &Flow, network: LinuxNetwork, refusals: &mut Refusals) {
     if network == LinuxNetwork::Fairway {
         return;
     }
@@ -182,7 +175,8 @@ fn refuse_application(
             Source::Driven => ("kind", "an application that answers"),
             _ => ("both_ways", "true"),
         };
-        let message = format!("{found}: on a network of tc, only data to sinks are watched; {remedy}");
+        let message =
+            format!("{found}: on a network of tc, only data to sinks are watched; {remedy}");
         refusals.refuse_flow(index, key, message);
     }
     refuse_precedence(index, flow, network, refusals);

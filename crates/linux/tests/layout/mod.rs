@@ -5,6 +5,7 @@ mod captures;
 mod datagrams;
 mod disciplines;
 mod plans;
+mod programs;
 mod refusals;
 mod text;
 mod transfers;

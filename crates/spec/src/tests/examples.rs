@@ -129,7 +129,8 @@ fn parallel_deals_its_data_to_ten_connections() {
     let [application] = &parallel.applications[..] else { panic!("one application") };
     assert_eq!((application.id.as_str(), application.connections.clone()), ("parallel", 0..10));
     let chunk = Bytes::new(65_536);
-    let striping = Striping { chunk, dealing: Dealing::Static, bytes: None, program: None, mptcp: false };
+    let striping =
+        Striping { chunk, dealing: Dealing::Static, bytes: None, program: None, mptcp: false };
     assert_eq!(application.workload, Workload::Striped(striping));
     assert_eq!(parallel.datagrams[0].id, "background");
 }

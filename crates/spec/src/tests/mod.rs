@@ -4,6 +4,7 @@ mod datagrams;
 mod examples;
 mod matrices;
 mod messages;
+mod programs;
 mod robustness;
 mod schema;
 mod set;

@@ -1,0 +1,70 @@
+//! Flows of programs, and the hosts that they run on.
+
+use super::{experiment, refusal, with_end};
+use crate::{Commands, Experiment, Workload};
+
+fn commands(experiment: &Experiment) -> Vec<Commands> {
+    let of = |workload: &Workload| match workload {
+        Workload::Program(commands) => Some(commands.clone()),
+        _ => None,
+    };
+    experiment.applications.iter().filter_map(|application| of(&application.workload)).collect()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_list_is_a_command_on_hosts_that_captures_know() {
+    let found = experiment(&with_end(
+        "[[flow]]\nprogram = [\"curl\", \"http://d1/\"]\nserver = [\"nginx\"]",
+    ));
+    let hosts = ["s1", "d1"].map(str::to_owned);
+    let [program, server] = [words(&["curl", "http://d1/"]), words(&["nginx"])];
+    assert_eq!(commands(&found), [Commands { program, server, hosts }]);
+    assert_eq!(
+        (found.flows[1].id.as_str(), found.flows[1].cc.name.as_str()),
+        ("program#1", "cubic")
+    );
+    assert_eq!(found.hosts(), ["s0", "s1", "d0", "d1"]);
+    assert_eq!(
+        (found.peers("s1"), found.peers("d0")),
+        (words(&["d0", "d1"]), words(&["s0", "s1"]))
+    );
+    assert!(found.peers("h0").is_empty());
+}
+
+#[test]
+fn unnamed_hosts_have_the_names_of_captures() {
+    let found = experiment(&with_end("[[flow]]\nprogram = [\"true\"]\nfrom = \"d0\"\nto = \"s0\""));
+    assert_eq!((found.flows[1].hosts, found.flows[1].reversed), ([0, 0], true));
+    assert_eq!(commands(&found)[0].hosts, ["d0", "s0"].map(str::to_owned));
+}
+
+#[test]
+fn what_is_no_command_is_refused() {
+    let empty = refusal(&with_end("[[flow]]\nprogram = []"));
+    assert_eq!(
+        empty[0],
+        "flow.1.program: expected a command as a list of 1 to 1000 texts, got []; write [\"curl\", \
+         \"http://d0/\"]"
+    );
+    let server =
+        refusal(&with_end("[[flow]]\nkind = \"bulk\"\ncc = \"reno\"\nserver = [\"nginx\"]"));
+    assert_eq!(
+        server[0],
+        "flow.1.server: does not belong to kind = \"bulk\"; write kind = \"program\" or remove it"
+    );
+}
+
+#[test]
+fn the_simulator_runs_no_command() {
+    let found = experiment(&with_end("[[flow]]\nid = \"mine\"\nprogram = [\"true\"]"));
+    let errors = found.check_for_simulator().unwrap_err();
+    assert_eq!(
+        errors.to_string(),
+        "flow.mine.program: only a real Linux kernel runs commands; use --backend linux, or remove the \
+         flow"
+    );
+}
