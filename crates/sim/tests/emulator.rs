@@ -59,6 +59,7 @@ fn emulate(experiment: Experiment) -> (Emulated, Vec<LinkSample>, Vec<Outcome>) 
         let sent = Sent {
             path,
             wire_bytes: 1000,
+            payload_bytes: 972,
             has_payload: true,
             ecn: Ecn::NotEct,
             precedence: 0,
