@@ -2,7 +2,7 @@
 //!
 //! Segments are 1000 bytes unless a test says otherwise; segment n is bytes n·1000 to (n + 1)·1000.
 
-use fairway_units::{Duration, Time};
+use fairway_units::Time;
 use proptest::prelude::*;
 
 use crate::LossDetection;
@@ -632,26 +632,4 @@ fn forgotten_losses_count_in_the_pipe_again() {
     sack(&mut board, 1000, 1500);
     board.forget_losses();
     assert_eq!(board.pipe(), 1300);
-}
-
-#[test]
-fn the_parts_of_a_divided_segment_are_two_packets_in_flight() {
-    // Four segments of 1000, 400, 600 and 1000 bytes: 3000 bytes are in flight, in four packets.
-    let mut board = Scoreboard::new(LossDetection::Rack, 3, 1000);
-    for end in [1000, 1400, 2000, 3000] {
-        board.sent(end, Time::ZERO);
-    }
-    assert_eq!((board.pipe(), board.packets_in_flight()), (3000, 4));
-    // The third is SACKed, and the first two are lost: the last is left.
-    let mut summary = AckSummary::default();
-    board.rack().begin(Time::ZERO, None, None);
-    board.sack(Range { start: 1400, end: 2000 }, &mut summary);
-    board.detect_losses_by_time(Duration::ZERO, Time::ZERO, &mut summary);
-    assert_eq!((board.pipe(), board.packets_in_flight()), (1000, 1));
-    // A retransmission, which is acknowledged with the other part of its segment.
-    let lost = board.next_lost().unwrap();
-    board.retransmitted(lost, 3000, Time::ZERO);
-    assert_eq!((board.pipe(), board.packets_in_flight()), (2000, 2));
-    board.acknowledge(1400, &mut summary);
-    assert_eq!((board.pipe(), board.packets_in_flight()), (1000, 1));
 }

@@ -16,13 +16,6 @@ impl Scoreboard {
         }
     }
 
-    /// Segments in flight (`tcp_packets_in_flight`): those outstanding, less those SACKed and lost, and
-    /// retransmissions. A small segment counts as a full one.
-    pub fn packets_in_flight(&self) -> u64 {
-        let left = self.sacked_segments + self.duplicates + self.lost_segments;
-        (self.sent.len() as u64 + self.retransmitted_segments).saturating_sub(left)
-    }
-
     /// Segments of reordering tolerated.
     pub fn reordering(&self) -> u32 {
         if self.detection == LossDetection::Rack { self.rack.reordering() } else { self.reordering }

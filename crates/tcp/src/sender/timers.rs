@@ -131,12 +131,7 @@ impl Sender {
     }
 
     fn validate_window(&mut self) {
-        let is_filled = if self.queue.is_some() {
-            self.flight_segments() >= self.cwnd() / self.mss()
-        } else {
-            self.board.pipe() >= self.cwnd()
-        };
-        let limited = self.pass.waits_for_cwnd || is_filled;
+        let limited = self.pass.waits_for_cwnd || self.board.pipe() >= self.cwnd();
         if self.pass.sent || limited {
             self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
         }

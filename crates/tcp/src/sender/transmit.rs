@@ -307,9 +307,6 @@ impl Sender {
 
     #[inline(always)]
     fn fits(&self, len: u64) -> bool {
-        if self.queue.is_some() {
-            return self.flight_segments() < self.policy.window(self) / self.mss();
-        }
         let pipe = self.board.pipe();
         (pipe == 0 && !self.policy.counts_pipe_itself(self.phase))
             || pipe + len <= self.policy.window(self)
@@ -342,12 +339,7 @@ impl Sender {
         }
     }
 
-    /// Segments in flight. With a write queue the two parts of a segment that a write or the peer's window
-    /// has divided count as two (Linux 6.1 `include/net/tcp.h`, `tcp_packets_in_flight`).
     pub(super) fn flight_segments(&self) -> u64 {
-        if self.queue.is_some() {
-            return self.board.packets_in_flight();
-        }
         self.board.pipe().div_ceil(u64::from(self.stack.options.mss))
     }
 }
