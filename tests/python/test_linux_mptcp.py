@@ -59,7 +59,7 @@ def test_each_subflow_fills_its_own_route():
     [
         ({"flow.multi.connections": 9}, "flow.multi.connections: .*2 to 8 subflows"),
         ({"flow.multi.bytes": "1 MB"}, "flow.multi.mptcp: .*without end"),
-        ({"flow.multi.cc": "lia"}, "flow.multi.cc: \"lia\" is in no kernel"),
+        ({"flow.multi.cc": "lia"}, 'flow.multi.cc: "lia" is in no kernel'),
     ],
 )
 def test_what_a_kernel_cannot_do_is_refused(change, refused):
