@@ -59,8 +59,10 @@ def test_a_directory_becomes_a_part_of_the_kernel(tmp_path):
     assert (tree / extra.FOLDER / "1" / "tcp_steady.c").read_text() == STEADY
     assert sorted(file.name for file in (tree / extra.FOLDER / "0").iterdir()) == [
         "Makefile", "tcp_steady.c"]  # fmt: skip
-    assert (tree / "net/ipv4/Makefile").read_text().endswith(
-        "obj-y += fairway-modules/0/\nobj-y += fairway-modules/1/\n"
+    assert (
+        (tree / "net/ipv4/Makefile")
+        .read_text()
+        .endswith("obj-y += fairway-modules/0/\nobj-y += fairway-modules/1/\n")
     )
     assert (tree / extra.FOLDER / "0" / "Makefile").read_text() == (
         "obj-m += tcp_steady.o\n\nobj-y += $(obj-m)\nobj-m :=\nccflags-y += -I$(srctree)/net/ipv4\n"

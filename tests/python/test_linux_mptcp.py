@@ -19,13 +19,13 @@ multipath = "in-turn"
 [[topology.link]]
 id = "north"
 rate = "10 Mbit/s"
-delay = "10 ms"
+delay = "20 ms"
 queue = { kind = "droptail", limit = "1 bdp" }
 
 [[topology.link]]
 id = "south"
-rate = "5 Mbit/s"
-delay = "10 ms"
+rate = "10 Mbit/s"
+delay = "20 ms"
 queue = { kind = "droptail", limit = "1 bdp" }
 
 [[flow]]
@@ -48,8 +48,8 @@ def test_each_subflow_fills_its_own_route():
     assert (north["id"], north["route"]) == ("multi/0", "north")
     assert (south["id"], south["route"]) == ("multi/1", "south")
     # 1448 of 1514 bytes at most are data, less up to 28 of MPTCP's option in each.
-    for flow, rate in ((north, 10e6), (south, 5e6)):
-        assert 0.85 * rate < flow["goodput_bps"] < 0.957 * rate
+    for flow in (north, south):
+        assert 8.5e6 < flow["goodput_bps"] < 9.57e6
         assert flow["window_reductions"] > 0
     assert fairway.run(EXPERIMENT, backend="linux").series.equals(run.series)
 
@@ -59,7 +59,7 @@ def test_each_subflow_fills_its_own_route():
     [
         ({"flow.multi.connections": 9}, "flow.multi.connections: .*2 to 8 subflows"),
         ({"flow.multi.bytes": "1 MB"}, "flow.multi.mptcp: .*without end"),
-        ({"flow.multi.cc": "lia"}, "flow.multi.cc: \"lia\" is in no kernel"),
+        ({"flow.multi.cc": "lia"}, 'flow.multi.cc: "lia" is in no kernel'),
     ],
 )
 def test_what_a_kernel_cannot_do_is_refused(change, refused):

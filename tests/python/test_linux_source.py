@@ -42,10 +42,9 @@ def test_a_package_is_found_by_its_release(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "packaged", lambda: found)
     assert source.of_release("6.12").path.name == "linux-source-6.12.tar.xz"
     with pytest.raises(
-        InputError, match=r"linux-source-6\.2 .*\(installed: linux-source-6\.1, linux-source-6\.12\)"
+        InputError, match=r"6\.2 .*\(installed: linux-source-6\.1, linux-source-6\.12\)"
     ):
         source.of_release("6.2")
-
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def build(
 
 @app.command()
 def status(as_json: Json = False) -> None:
-    """Show the kernels that were built, which of them answers, and what is missing for a better one.
+    """Show the kernels that were built, which one answers, and what is missing for a better one.
 
     \b
     Examples:

@@ -55,10 +55,10 @@ def find(choice: str | None = None, needed: Collection[str] = ()) -> Kernel | No
 
 
 def _fitting(built: list[Kernel], needed: Collection[str]) -> list[Kernel]:
-    """The kernels in the order in which they are taken: those that have all that is needed, and of
-    them first those that have the least beyond it.
-    """
+    """The kernels in the order in which they are taken.
 
+    Those that have all that is needed come first, and of them those with the least beyond it.
+    """
     known = {name for kernel in built for name in kernel.extras}
     wanted = known.intersection(f"tcp_{name}" for name in needed)
 

@@ -46,8 +46,7 @@ class Extra:
             own = "".join(f"obj-m += {name}.o\n" for name in self.names)
         # Headers of congestion controls lie beside them in the kernel: tcp_dctcp.h.
         return (
-            f"{own.rstrip()}\n\nobj-y += $(obj-m)\nobj-m :=\n"
-            "ccflags-y += -I$(srctree)/net/ipv4\n"
+            f"{own.rstrip()}\n\nobj-y += $(obj-m)\nobj-m :=\nccflags-y += -I$(srctree)/net/ipv4\n"
         )
 
     def write(self, folder: Path) -> None:
@@ -88,7 +87,9 @@ def _is_algorithm(name: str) -> bool:
 def _text(file: Path) -> str:
     try:
         if file.stat().st_size > _MAX_BYTES:
-            raise InputError(f"--module: {file}: larger than {_MAX_BYTES >> 20} MiB; is it a source?")
+            raise InputError(
+                f"--module: {file}: larger than {_MAX_BYTES >> 20} MiB; is it a source?"
+            )
         return file.read_text("utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"--module: {file}: cannot read this source: {error}") from None
