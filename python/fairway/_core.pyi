@@ -698,13 +698,9 @@ def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> 
     """
 
 def first_difference(paths: tuple[str | PathLike[str], str | PathLike[str]], before: int) -> str:
-    """The first packet at which two captures of one experiment part, as JSON. Releases the GIL.
+    """The first packet at which two captures part, and those `before` it, as JSON.
 
-    `before` is how many packets before it are told.
-
-    Raises:
-        CaptureError: If nothing of one can be read.
-        KeyboardInterrupt: On Ctrl-C.
+    Releases the GIL. Raises CaptureError if nothing of one can be read.
     """
 
 def loss_causes() -> list[str]:

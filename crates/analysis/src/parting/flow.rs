@@ -49,9 +49,8 @@ impl Flow {
 
     /// Whether a packet opens another connection between the same ports.
     pub(super) fn opens_again(&self, side: usize, packet: &Packet) -> bool {
-        opening(packet).is_some_and(|seq| {
-            self.bases[side].of_opener().is_some_and(|first| first != seq)
-        })
+        opening(packet)
+            .is_some_and(|seq| self.bases[side].of_opener().is_some_and(|first| first != seq))
     }
 
     pub(super) fn take(&mut self, side: usize, packet: &Packet, forward: bool) {

@@ -11,7 +11,7 @@ mod packet;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -101,7 +101,8 @@ fn compare_packets(
         if let Some(packet) = std::mem::replace(&mut heads[side], next(side)) {
             comparer.take(side, &packet);
         }
-        if comparer.packets[0].wrapping_add(comparer.packets[1]).is_multiple_of(1 << 14) && !goes_on()
+        if comparer.packets[0].wrapping_add(comparer.packets[1]).is_multiple_of(1 << 14)
+            && !goes_on()
         {
             return None;
         }
@@ -112,13 +113,16 @@ fn compare_packets(
     Some(comparer.finish())
 }
 
+/// Source, destination, and whether it is TCP.
+type Key = (SocketAddr, SocketAddr, bool);
+
 /// The connections of both captures.
 struct Comparer {
     before: usize,
     packets: [u64; 2],
     clocks: [Time; 2],
     /// Connections of each side by their ends, in both orders: number, and whether the first end opened.
-    known: [HashMap<(SocketAddr, SocketAddr, bool), (usize, bool)>; 2],
+    known: [BTreeMap<Key, (usize, bool)>; 2],
     /// How many each side has, of UDP and of TCP.
     counts: [[usize; 2]; 2],
     /// Flows of UDP and of TCP.

@@ -103,7 +103,8 @@ impl Segment {
 }
 
 fn blocks(tcp: &Tcp, base: u32) -> Vec<(u32, u32)> {
-    let relative = |&(left, right): &(u32, u32)| (left.wrapping_sub(base), right.wrapping_sub(base));
+    let relative =
+        |&(left, right): &(u32, u32)| (left.wrapping_sub(base), right.wrapping_sub(base));
     tcp.options.sack_blocks().iter().map(relative).collect()
 }
 

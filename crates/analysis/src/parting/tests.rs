@@ -199,9 +199,8 @@ fn ports_that_are_used_again_begin_another_connection() {
 #[test]
 fn datagrams_are_told_apart_by_size() {
     let datagrams = |side: Side, sizes: &[u32]| -> Vec<Packet> {
-        let udp = |(at, &payload_bytes)| {
-            side.packet(at, true, 9, Transport::Udp(Udp { payload_bytes }))
-        };
+        let udp =
+            |(at, &payload_bytes)| side.packet(at, true, 9, Transport::Udp(Udp { payload_bytes }));
         (0..).step_by(5000).zip(sizes).map(udp).collect()
     };
     let parting = compare(datagrams(SIM, &[10, 20]), datagrams(KERNEL, &[10, 30])).parting.unwrap();
