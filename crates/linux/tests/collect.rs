@@ -69,7 +69,7 @@ fn flow(id: &str) -> Flow {
         is_driven: false,
         both_ways: false,
         is_sampled: true,
-        source_address: Ipv4Addr::new(10, 0, 0, 1),
+        source_address: [10, 0, 0, 1].into(),
         source: 0,
         sink: 0,
         address: [10, 64, 0, 1].into(),
