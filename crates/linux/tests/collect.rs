@@ -110,6 +110,9 @@ fn the_plan() -> Plan {
         flows: ["cubic#0", "reno#1"].map(flow).into(),
         datagrams: Vec::new(),
         transfers: Vec::new(),
+        hosts: Vec::new(),
+        programs: Vec::new(),
+        date_s: None,
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,
         is_emulated: false,
@@ -159,6 +162,8 @@ fn totals() -> Totals {
         datagrams: Vec::new(),
         queues: vec![forward, QueueTotals::default()],
         transfers: Vec::new(),
+        programs: Vec::new(),
+        ended_ns: None,
         unseen_packets: 0,
     }
 }
