@@ -9,6 +9,7 @@ use fairway_spec::Experiment;
 
 use super::algorithm;
 use super::emulated::{DEVICE, device_up};
+use super::global::Sysctl;
 use super::host::{Hosts, conflict_of_sysctls};
 use super::refusal::Refusals;
 use crate::programs::commands;
@@ -64,8 +65,7 @@ impl Programs {
                 }
                 let known = found.hosts.iter().position(|host| host.name == *name);
                 let host = known.unwrap_or_else(|| {
-                    found.add_host(name, Namespace { sysctls: sysctls.clone(), ..namespace(first + found.hosts.len(), mtu) });
-                    found.hosts.len() - 1
+                    found.add_host(name, first + found.hosts.len(), sysctls.clone(), mtu)
                 });
                 if let Some(differ) = conflict_of_sysctls(&found.namespaces[host].sysctls, &sysctls)
                 {
@@ -113,25 +113,16 @@ impl Programs {
         found
     }
 
-    fn add_host(&mut self, name: &str, namespace: Namespace) {
-        let number = self.hosts.len();
-        let address = Ipv4Addr::from(ADDRESSES + 1 + number as u32);
-        // `first + number`, as its device.
-        let index = namespace.name.trim_start_matches('h').parse().unwrap_or(number);
-        let mut namespace = namespace;
-        namespace.ip.push(format!("address add {address}/32 dev {DEVICE}"));
-        self.hosts.push(Host { name: name.to_owned(), namespace: index, address });
-        self.namespaces.push(namespace);
-    }
-}
-
-/// The namespace of this index, with the network's device of the same index.
-fn namespace(index: usize, mtu: u32) -> Namespace {
-    Namespace {
-        name: format!("h{index}"),
-        sysctls: Vec::new(),
-        ip: device_up(index, mtu),
-        tc: Vec::new(),
+    /// Adds a host with the namespace of this index, and returns the host's own.
+    fn add_host(&mut self, name: &str, namespace: usize, sysctls: Vec<Sysctl>, mtu: u32) -> usize {
+        let host = self.hosts.len();
+        let address = Ipv4Addr::from(ADDRESSES + 1 + host as u32);
+        let mut ip = device_up(namespace, mtu);
+        ip.push(format!("address add {address}/32 dev {DEVICE}"));
+        self.hosts.push(Host { name: name.to_owned(), namespace, address });
+        let name = format!("h{namespace}");
+        self.namespaces.push(Namespace { name, sysctls, ip, tc: Vec::new() });
+        host
     }
 }
 
