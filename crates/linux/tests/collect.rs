@@ -1,7 +1,6 @@
 //! Records made by hand, and what they come to.
 
 use std::fs;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Datagrams, Flow, Pattern, Plan, Queue};
@@ -124,9 +123,6 @@ fn the_plan() -> Plan {
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,
         is_emulated: false,
-        hosts: Vec::new(),
-        programs: Vec::new(),
-        date_s: None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::hosts::unnamed;
 use super::matrix::Matrix;
 use super::reader::{Name, Table, excerpt};
-use super::{Graph, Router, Shape, wlan};
+use super::{Graph, Router, Shape, program, wlan};
 
 /// What a flow says of its hosts.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub(super) struct Ends {
     reversed: Option<bool>,
     /// What draws the hosts of its connections instead.
     pub(super) matrix: Option<Matrix>,
+    /// Whether its names may be those that captures give to hosts that no flow names.
+    knows_unnamed: bool,
 }
 
 /// Where a flow is.
@@ -60,7 +62,12 @@ impl Ends {
             let message = "kind = \"incast\" has one client; write matrix = \"incast\"";
             return table.wrong("matrix", message);
         }
-        Some(Ends { path: table.path(""), names, reversed, matrix })
+        let kind = table.raw("kind").and_then(Value::as_str);
+        let knows_unnamed = match kind {
+            Some(kind) => kind == program::COMMANDS,
+            None => program::has_command(table),
+        };
+        Some(Ends { path: table.path(""), names, reversed, matrix, knows_unnamed })
     }
 
     /// What its source and its sink are called: as it is written, or as captures call them.
@@ -137,7 +144,7 @@ fn assign_sides(
         let named = sides[side].iter().position(|host| host.as_deref() == Some(name));
         named.or_else(|| {
             let is_it = |(index, host): (usize, &Option<String>)| {
-                host.is_none() && unnamed(side, index) == name
+                ends.knows_unnamed && host.is_none() && unnamed(side, index) == name
             };
             sides[side].iter().enumerate().position(is_it)
         })

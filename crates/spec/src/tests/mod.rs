@@ -47,9 +47,9 @@ cc = "reno"
 "#;
 
 /// Kinds of traffic.
-const TRAFFIC: [&str; 13] = [
-    "bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast", "cbr",
-    "vbr", "poisson", "onoff",
+const TRAFFIC: [&str; 14] = [
+    "bulk", "arrivals", "ftp", "telnet", "request", "web", "bursts", "video", "incast", "program",
+    "cbr", "vbr", "poisson", "onoff",
 ];
 
 fn planned(text: &str) -> Plan {

@@ -47,7 +47,7 @@ fn what_is_no_command_is_refused() {
     let empty = refusal(&with_end("[[flow]]\nprogram = []"));
     assert_eq!(
         empty[0],
-        "flow.1.program: expected a command as a list of 1 to 1000 texts, got []; write [\"curl\", \
+        "flow.1.program: expected a command as a list of 1 to 1000 texts, got a list of 0; write [\"curl\", \
          \"http://d0/\"]"
     );
     let server =
