@@ -14,10 +14,12 @@ use fairway_linux::{Layout, layout};
 use fairway_spec::{Experiment, ExperimentErrors, LinuxNetwork, from_document, plan};
 use serde_json::Value;
 
-/// The first experiment of a file's text, on a network of `tc`.
+/// The first experiment of a file's text, on a network of `tc` unless the text names one.
 fn experiment(text: &str) -> Experiment {
     let points = plan(text, "test.toml").unwrap_or_else(|errors| panic!("{errors}")).points;
-    on_tc(&points[0].document).unwrap_or_else(|errors| panic!("{errors}"))
+    let document = &points[0].document;
+    let found = if text.contains("network =") { from_document(document) } else { on_tc(document) };
+    found.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// The experiment of a document, on a network of `tc`.

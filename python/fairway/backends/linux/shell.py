@@ -155,6 +155,7 @@ class Shell(Linux):
 
     def __post_init__(self) -> None:
         """Let virtual time stand still for as long as the command may take."""
+        super().__init__()
         self.patience_s = self.limit_s
 
     def run(

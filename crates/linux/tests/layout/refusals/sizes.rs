@@ -4,6 +4,7 @@ use super::*;
 
 /// Behind a flow.
 const TC: &str = "[linux]\nnetwork = \"tc\"";
+const FAIRWAY: &str = "[linux]\nnetwork = \"fairway\"";
 
 #[test]
 fn connections() {
@@ -62,7 +63,7 @@ fn memory_of_access_links() {
 
 #[test]
 fn data_both_ways() {
-    check(&with_flow("cc = \"cubic\"\nboth_ways = true"), &[]);
+    check(&with_flow(&format!("cc = \"cubic\"\nboth_ways = true\n{FAIRWAY}")), &[]);
     check(
         &with_flow(&format!("cc = \"cubic\"\nboth_ways = true\n{TC}")),
         &["flow.0.both_ways: true: on a network of tc, only data to sinks are watched; write \
@@ -73,7 +74,7 @@ fn data_both_ways() {
 #[test]
 fn applications_that_answer() {
     let web = "cc = \"cubic\"\nkind = \"web\"\nsize = \"10 kB\"";
-    check(&with_flow(web), &[]);
+    check(&with_flow(&format!("{web}\n{FAIRWAY}")), &[]);
     let refused = "flow.0.kind: an application that answers: on a network of tc, only data to sinks are \
                    watched; write [linux] network = \"fairway\", or use --backend sim";
     check(&with_flow(&format!("{web}\n{TC}")), &[refused; 6]);
