@@ -60,9 +60,9 @@ def test_examples_are_of_the_command_and_have_its_options(path):
         return  # its options are parameters of models
     for line in mine:
         # What stands behind two dashes is another program's.
-        line = line.partition(" -- ")[0]
+        own = line.partition(" -- ")[0]
         # What stands in parentheses behind an example explains it.
-        words = shlex.split(re.sub(r"\s{2,}\(.*\)$", "", line[line.index(path) :]))
+        words = shlex.split(re.sub(r"\s{2,}\(.*\)$", "", own[own.index(path) :]))
         used = {word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
         assert used <= known, f"{path}: {line}"
 

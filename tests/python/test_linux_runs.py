@@ -352,7 +352,11 @@ def test_applications_do_what_they_do_in_the_simulator(kernel):
                 assert found[name]["figures"][figure] == pytest.approx(value, rel=0.1), figure
     # The same files, by the same random numbers.
     sizes = [
-        [round(flow["goodput_bps"] * 12 / 8) for flow in of.summary["flows"] if "files" in flow["id"]]
+        [
+            round(flow["goodput_bps"] * 12 / 8)
+            for flow in of.summary["flows"]
+            if "files" in flow["id"]
+        ]
         for of in (run, simulated)
     ]
     assert sizes[0] == sizes[1] and len(set(sizes[0])) > 10
