@@ -119,12 +119,12 @@ def with_command(
     measure = {
         key: value for key, value in experiment.get("measure", {}).items() if key != "window"
     }
-    found = {**experiment, "flow": [*own, *flows], "measure": measure}
+    document = {**experiment, "flow": [*own, *flows], "measure": measure}
     stack = experiment.get("stack", {})
     if not own and not stack.get("preset", _KERNEL).startswith("linux-"):
         # No flow is left that the stack of another system is for.
-        found["stack"] = {key: stack[key] for key in ("mtu", "mss") if key in stack}
-    return found
+        document["stack"] = {key: stack[key] for key in ("mtu", "mss") if key in stack}
+    return document
 
 
 def _runs_commands(flow: Mapping[str, Any]) -> bool:
