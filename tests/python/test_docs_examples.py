@@ -43,6 +43,7 @@ PYTHON = ["docs/metrics.md", "docs/statistics.md", "docs/models.md"]
 #: Other blocks of Python, by a word in them.
 PYTHON_NOT_RUN = {
     ("docs/commands/agree.md", "fairway.agree"): "needs a kernel; test_agree.py",
+    ("docs/commands/agree.md", "first_difference"): "needs a kernel; test_agree_parting.py",
     ("docs/commands/fidelity.md", "fairway.fidelity"): "every cell, a minute; test_fidelity.py",
     ("docs/commands/doctor.md", "192.0.2.7"): "a path to a host; test_doctor.py",
     ("docs/commands/run.md", "SLURMCluster"): "needs Slurm; test_sweep_slurm.py",

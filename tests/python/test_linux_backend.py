@@ -236,7 +236,7 @@ def test_of_a_sweep_one_failure_leaves_the_others(recorded, tmp_path, monkeypatc
 
 def test_no_kernel_is_told_with_the_remedy(tmp_path, monkeypatch):
     monkeypatch.delenv("FAIRWAY_KERNEL", raising=False)
-    monkeypatch.setattr(cache, "find", lambda: None)
+    monkeypatch.setattr(cache, "find", lambda *_: None)
     with pytest.raises(InputError, match="`fairway linux build` makes one") as caught:
         fairway.run(EXPERIMENT, backend="linux")
     assert caught.value.exit_code == 2

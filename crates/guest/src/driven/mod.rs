@@ -21,7 +21,7 @@ use crate::Error;
 use crate::setup::Namespaces;
 use crate::sys;
 use collectors::Collectors;
-use pair::{News, Pair};
+use pair::{PairEvent, Pair};
 use poll::Poll;
 
 pub use pair::{SINK, SOURCE};
@@ -163,9 +163,9 @@ impl<'a> Applications<'a> {
                 let work = |pair: &mut Pair,
                             now,
                             poll: &Poll,
-                            news: &mut Vec<News>,
+                            events: &mut Vec<PairEvent>,
                             collectors: &mut Collectors| {
-                    pair.handle(socket, flags, now, poll, news, collectors)
+                    pair.handle(socket, flags, now, poll, events, collectors)
                 };
                 self.work(pair, work);
                 if self.pairs[pair].is_ready_to_write() {
@@ -208,7 +208,7 @@ impl<'a> Applications<'a> {
             }
             Due::Write(pair) => self.write_at_rate(pair),
             Due::Read(pair) => {
-                self.work(pair, |pair, now, poll, news, _| pair.read(now, poll, news));
+                self.work(pair, |pair, now, poll, events, _| pair.read(now, poll, events));
             }
             Due::Stop(pair) => {
                 self.try_on(pair, |pair, now, poll| pair.stop(now, poll));
@@ -255,22 +255,22 @@ impl<'a> Applications<'a> {
     fn work(
         &mut self,
         pair: usize,
-        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<News>, &mut Collectors) -> io::Result<()>,
+        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<PairEvent>, &mut Collectors) -> io::Result<()>,
     ) {
-        let (mut news, now) = (Vec::new(), self.now);
+        let (mut events, now) = (Vec::new(), self.now);
         let worked = &mut self.pairs[pair];
-        if let Err(error) = act(worked, now, &self.poll, &mut news, &mut self.collectors) {
+        if let Err(error) = act(worked, now, &self.poll, &mut events, &mut self.collectors) {
             worked.give_up(&error, "source", now);
         }
-        for one in news {
-            if let News::Read(at) = one {
+        for one in events {
+            if let PairEvent::Read(at) = one {
                 self.schedule(at, Due::Read(pair));
                 continue;
             }
             let Some(application) = self.pairs[pair].application else { continue };
             let own = pair - self.own[application].start;
             self.drive(application, |driver, context| match one {
-                News::Delivered(direction) => driver.delivered(context, own, direction),
+                PairEvent::Delivered(direction) => driver.delivered(context, own, direction),
                 _ => driver.has_room(context, own),
             });
         }

@@ -92,7 +92,7 @@ struct Side {
 
 /// What its application is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum PairEvent {
     /// As much as it waits for was delivered.
     Delivered(Direction),
     /// There is room for more.
@@ -214,7 +214,7 @@ impl Pair {
         flags: EpollFlags,
         now: Time,
         poll: &Poll,
-        news: &mut Vec<News>,
+        events: &mut Vec<PairEvent>,
         collectors: &mut Collectors,
     ) -> io::Result<()> {
         if socket == LISTENER {
@@ -237,12 +237,12 @@ impl Pair {
             }
         }
         if flags.contains(EpollFlags::EPOLLIN) {
-            self.readable(side, now, poll, news)?;
+            self.readable(side, now, poll, events)?;
         }
         if flags.contains(EpollFlags::EPOLLOUT) {
             self.push(side, poll)?;
             if side == SOURCE && self.has_room() {
-                news.push(News::Room);
+                events.push(PairEvent::Room);
             }
         }
         Ok(())
@@ -305,33 +305,33 @@ impl Pair {
         side: usize,
         now: Time,
         poll: &Poll,
-        news: &mut Vec<News>,
+        events: &mut Vec<PairEvent>,
     ) -> io::Result<()> {
-        if side == SINK && self.reader.is_some() && self.read_later(now, news)? {
+        if side == SINK && self.reader.is_some() && self.read_later(now, events)? {
             return self.look(side, poll);
         }
-        self.receive(side, READ_BYTES, now, poll, news)
+        self.receive(side, READ_BYTES, now, poll, events)
     }
 
     /// Whether a slow reader reads later what has come.
-    fn read_later(&mut self, now: Time, news: &mut Vec<News>) -> io::Result<bool> {
+    fn read_later(&mut self, now: Time, events: &mut Vec<PairEvent>) -> io::Result<bool> {
         let side = &mut self.sides[SINK];
         let (Some(reader), Some(socket)) = (&mut self.reader, &side.socket) else {
             return Ok(false);
         };
         let unread = fairway_socket::unread(socket.as_fd())?;
         let at = reader.schedule(unread, self.mss, now);
-        news.extend(at.map(News::Read));
+        events.extend(at.map(PairEvent::Read));
         side.pauses = unread > 0;
         Ok(side.pauses)
     }
 
     /// A slow reader reads.
-    pub fn read(&mut self, now: Time, poll: &Poll, news: &mut Vec<News>) -> io::Result<()> {
+    pub fn read(&mut self, now: Time, poll: &Poll, events: &mut Vec<PairEvent>) -> io::Result<()> {
         let Some(reader) = &mut self.reader else { return Ok(()) };
         let bytes = reader.read(self.mss, now).min(READ_BYTES as u64) as usize;
-        self.receive(SINK, bytes, now, poll, news)?;
-        self.read_later(now, news)?;
+        self.receive(SINK, bytes, now, poll, events)?;
+        self.read_later(now, events)?;
         self.look(SINK, poll)
     }
 
@@ -341,7 +341,7 @@ impl Pair {
         bytes: usize,
         now: Time,
         poll: &Poll,
-        news: &mut Vec<News>,
+        events: &mut Vec<PairEvent>,
     ) -> io::Result<()> {
         let end = &mut self.sides[side];
         let Some(socket) = &end.socket else { return Ok(()) };
@@ -362,7 +362,7 @@ impl Pair {
         if end.delivered >= end.awaited {
             end.awaited = u64::MAX;
             let direction = if side == SINK { Direction::Forward } else { Direction::Reverse };
-            news.push(News::Delivered(direction));
+            events.push(PairEvent::Delivered(direction));
         }
         self.note_completion(now);
         Ok(())

@@ -157,7 +157,7 @@ fn driven(experiment: &Experiment) -> Vec<bool> {
     let mut driven: Vec<bool> = flows.iter().map(is_driven).collect();
     for application in &experiment.applications {
         // Its driver follows what each of its connections delivers.
-        if matches!(application.workload, Workload::Striped(_)) {
+        if matches!(&application.workload, Workload::Striped(striping) if !striping.mptcp) {
             driven[application.connections.clone()].fill(true);
         }
     }
