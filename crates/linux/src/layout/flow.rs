@@ -31,7 +31,7 @@ const MEMORY_OF_PAIR_WITH_ACCESS: u64 = 6 * (64 << 10);
 /// 1000 to 5000 connections: 100 to 120 KiB, and as much as 50 KiB of packets.
 const MEMORY_OF_FLOW: u64 = 128 << 10;
 /// Memory of a transfer that comes and goes: its addresses and routes, what is kept of it, and its share of
-/// the connections that are open at a time. Measured with 10,000 of them: 9 KiB.
+/// the connections that are open at a time. An estimate, not measured.
 const MEMORY_OF_TRANSFER: u64 = 16 << 10;
 /// Smallest payload with its options (net/ipv4/sysctl_net_ipv4.c, `tcp_min_snd_mss`).
 const LEAST_MSS: u32 = 48;
