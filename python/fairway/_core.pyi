@@ -271,53 +271,41 @@ class AnalysisData:
 
 @final
 class LinuxData:
-    """What one run on a kernel has measured."""
+    """What one run on a kernel has measured.
 
-    @property
-    def summary(self) -> str:
-        """The summary as JSON."""
-    @property
-    def series(self) -> dict[str, NDArray[Any]]:
-        """Columns of the flow time series; `flow` indexes `flow_ids`."""
-    @property
-    def flow_ids(self) -> list[str]:
-        """Names of the flows."""
-    @property
-    def queues(self) -> dict[str, NDArray[Any]]:
-        """Columns of the queue time series; `link` indexes `link_ids`."""
-    @property
-    def link_ids(self) -> list[str]:
-        """Names of the links."""
-    @property
-    def tcp_info(self) -> dict[str, NDArray[Any]]:
-        """Columns `t_s`, `flow` and the kernel's fields; empty for those its version lacks."""
-    @property
-    def kernel(self) -> str:
-        """Release of the kernel."""
-    @property
-    def watched(self) -> bool:
-        """Whether packets were watched one by one; if not, some figures are estimates."""
-    @property
-    def unseen_packets(self) -> int:
-        """Packets that the watch has missed."""
-    @property
-    def states_told(self) -> bool:
-        """Whether the kernel told of reductions and timeouts; if not, they are all zero."""
-    @property
-    def broken(self) -> str:
-        """Connections that never came to be or were given up, as JSON."""
-    @property
-    def transfers(self) -> str:
-        """Transfers by a program, and what it said, as JSON."""
-    @property
-    def programs(self) -> str:
-        """Programs of this machine that ran, and what became of them, as JSON."""
-    @property
-    def ended_s(self) -> float | None:
-        """When the run ended, if before its time."""
-    @property
-    def remarks(self) -> list[str]:
-        """What has to be known of the network and its captures."""
+    Attributes:
+        summary: The summary as JSON.
+        series: Columns of the flow time series; `flow` indexes `flow_ids`.
+        flow_ids: Names of the flows.
+        queues: Columns of the queue time series; `link` indexes `link_ids`.
+        link_ids: Names of the links.
+        tcp_info: Columns `t_s`, `flow` and the kernel's fields; empty for those its version lacks.
+        kernel: Release of the kernel.
+        watched: Whether packets were watched one by one; if not, some figures are estimates.
+        unseen_packets: Packets that the watch has missed.
+        states_told: Whether the kernel told of reductions and timeouts; if not, they are all zero.
+        broken: Connections that never came to be or were given up, as JSON.
+        transfers: Transfers by a program, and what it said, as JSON.
+        programs: Programs of this machine that ran, and what became of them, as JSON.
+        ended_s: When the run ended, if before its time.
+        remarks: What has to be known of the network and its captures.
+    """
+
+    summary: str
+    series: dict[str, NDArray[Any]]
+    flow_ids: list[str]
+    queues: dict[str, NDArray[Any]]
+    link_ids: list[str]
+    tcp_info: dict[str, NDArray[Any]]
+    kernel: str
+    watched: bool
+    unseen_packets: int
+    states_told: bool
+    broken: str
+    transfers: str
+    programs: str
+    ended_s: float | None
+    remarks: list[str]
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""
@@ -698,10 +686,7 @@ def compare_captures(paths: tuple[str | PathLike[str], str | PathLike[str]]) -> 
     """
 
 def first_difference(paths: tuple[str | PathLike[str], str | PathLike[str]], before: int) -> str:
-    """The first packet at which two captures part, and those `before` it, as JSON.
-
-    Releases the GIL. Raises CaptureError if nothing of one can be read.
-    """
+    """The packet at which two captures part, and those `before`; CaptureError if unreadable."""
 
 def loss_causes() -> list[str]:
     """Names of why packets did not arrive, by number."""
@@ -752,10 +737,7 @@ def linux_layout(experiment: _Document, algorithms: _Algorithms | None = None) -
     """What a Linux kernel's guest is told to run an experiment, as JSON."""
 
 def xfer_layout(experiment: _Document, algorithms: _Algorithms | None = None) -> str:
-    """What a generator does to carry out an experiment, as JSON.
-
-    `options` of its job, but for where the collector is, and `interval_s` between samples.
-    """
+    """What a generator does: `options` of its job and `interval_s` between samples, as JSON."""
 
 def write_parquet(columns: Sequence[_Column]) -> bytes:
     """A Parquet file of columns: name, values, which rows have one, and words that values name."""
@@ -773,10 +755,7 @@ def indented(compact: str) -> str:
     """Compact JSON as `json.dumps` writes it with `indent=2`."""
 
 def outline(json: bytes) -> bytes:
-    """JSON with a single 1 for all digits of a number, of its fraction or of its exponent.
-
-    The outlines of what differs in numbers alone are the same, and of no JSON it is none.
-    """
+    """JSON with a single 1 for all digits of a number; nothing of what is not JSON."""
 
 def entries(
     axes: Sequence[Mapping[str, Any]],

@@ -105,9 +105,9 @@ struct Running {
 
 impl Running {
     fn run(self) {
-        if let Some(start_ns) = self.plan.start_ns {
-            sys::sleep_until(self.begin_ns + start_ns);
-        }
+        let head_start_ns = self.begin_ns.saturating_sub(HEAD_START_NS);
+        let start_ns = self.plan.start_ns.map_or(head_start_ns, |start| self.begin_ns + start);
+        sys::sleep_until(start_ns);
         let started = self.command().and_then(|mut command| {
             lock(&self.state).started_ns = Some(self.now_ns());
             let mut child = command.spawn()?;

@@ -286,8 +286,9 @@ def _link_keys(rng: Random) -> Document:
 
 
 def _flow(rng: Random, flow: Document) -> Document:
-    """A flow of any kind."""
-    kind = "bulk" if rng.random() < 0.5 else rng.choice(keys.section("flow")["kind"]["enum"])
+    """A flow of any kind that the simulator has."""
+    kinds = [kind for kind in keys.section("flow")["kind"]["enum"] if kind != "program"]
+    kind = "bulk" if rng.random() < 0.5 else rng.choice(kinds)
     drawn: Document = {**flow, "kind": kind}
     switches = keys.section("stack")
     chance = rng.choice((0.0, 0.05, 0.15))
