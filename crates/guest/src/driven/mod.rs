@@ -21,7 +21,7 @@ use crate::Error;
 use crate::setup::Namespaces;
 use crate::sys;
 use collectors::Collectors;
-use pair::{PairEvent, Pair};
+use pair::{Pair, PairEvent};
 use poll::Poll;
 
 pub use pair::{SINK, SOURCE};
