@@ -466,8 +466,8 @@ def test_an_example_is_opened_by_keyboard_alone(lab):
     dialog = page.get_by_role("dialog", name="Examples")
     expect(dialog).to_be_visible()
     page.keyboard.press("Tab")
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline != "none"  # the focus is seen
+    # The focus is seen.
+    page.wait_for_function("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
     after(page, lambda: page.keyboard.press("Enter"))
     expect(dialog).to_be_hidden()
     assert "One CUBIC flow" in text_of(page)
