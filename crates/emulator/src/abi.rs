@@ -1,7 +1,8 @@
 //! What the kernel calls.
 //!
 //! One thread, and one network a process: a kernel of User-Mode Linux has one processor, and calls with
-//! its interrupts off. A failure is told in the run directory, and once: the kernel ends then.
+//! its bottom halves off, so no call interrupts another. A failure is told in the run directory, and
+//! once: the kernel ends then.
 
 #![allow(unsafe_code)]
 

@@ -55,15 +55,26 @@ impl Paths {
         by_port.or_else(|| self.by_hosts.get(&hosts).copied())
     }
 
-    fn forward(&self, flow: u32) -> u32 {
+    /// How many flows there are.
+    pub fn flows(&self) -> u32 {
+        self.flows.len() as u32
+    }
+
+    /// How many of them are connections, which have a path back.
+    pub fn connections(&self) -> u32 {
+        self.connections as u32
+    }
+
+    /// The path of a flow to its sink.
+    pub fn forward(&self, flow: u32) -> u32 {
         match (flow as usize).checked_sub(self.connections) {
             Some(datagrams) => (2 * self.connections + datagrams) as u32,
             None => 2 * flow,
         }
     }
 
-    /// A datagram flow has no path back.
-    fn back(&self, flow: u32) -> Option<u32> {
+    /// That to its source, which a datagram flow does not have.
+    pub fn back(&self, flow: u32) -> Option<u32> {
         ((flow as usize) < self.connections).then_some(2 * flow + 1)
     }
 }

@@ -27,7 +27,6 @@ pub struct Session {
     devices: u32,
     /// Precedence of the packets of each path, and whether their sender's buffer holds them.
     marks: Vec<(u8, bool)>,
-    connections: usize,
     samples: BufWriter<File>,
     /// When the run begins, as the kernel's clock has it.
     begin_ns: u64,
@@ -72,7 +71,6 @@ impl Session {
             paths: Paths::new(instructions.flows, connections),
             devices: instructions.devices,
             marks,
-            connections,
             samples: BufWriter::new(file),
             begin_ns: 0,
             foreign_packets: 0,
@@ -165,7 +163,7 @@ impl Session {
         self.advance(now_ns)?;
         self.samples.flush().map_err(|error| format!("writing {SAMPLES}: {error}"))?;
         let emulated = self.emulator.finish()?;
-        let measured = measured(emulated, self.connections, self.foreign_packets);
+        let measured = measured(emulated, &self.paths, self.foreign_packets);
         let path = self.directory.join(MEASURED);
         let text = serde_json::to_vec(&measured).map_err(|error| error.to_string())?;
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
@@ -195,7 +193,7 @@ pub fn note_failure(directory: &Path, why: &str) {
     let _ = fs::write(directory.join(ERROR), why);
 }
 
-fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Measured {
+fn measured(emulated: Emulated, of: &Paths, foreign_packets: u64) -> Measured {
     let Emulated { links, wlan, window, paths, routes, remarks, .. } = emulated;
     let mark = |counts: &PathCounts| FlowMark {
         arrivals: counts.arrivals,
@@ -206,24 +204,21 @@ fn measured(emulated: Emulated, connections: usize, foreign_packets: u64) -> Mea
         ..FlowMark::default()
     };
     let none = PathCounts::default();
-    let flows = paths.len() - connections;
-    let path = |flow: usize| if flow < connections { 2 * flow } else { connections + flow };
-    let back = |flow: usize| 2 * flow + 1;
-    let at = |end: usize, path: usize| window[end].get(path).unwrap_or(&none);
-    let marks = |path: usize| [0, 1].map(|end| mark(at(end, path)));
-    let dropped = |path: usize| at(1, path).dropped - at(0, path).dropped;
-    let arrivals = |flow: usize| {
-        let coming_back = if flow < connections { paths[back(flow)].arrivals } else { 0 };
-        paths[path(flow)].arrivals + coming_back
-    };
+    let at = |end: usize, path: u32| window[end].get(path as usize).unwrap_or(&none);
+    let marks = |path: u32| [0, 1].map(|end| mark(at(end, path)));
+    let dropped = |path: u32| at(1, path).dropped - at(0, path).dropped;
+    let arrivals = |path: u32| paths[path as usize].arrivals;
+    let forward = || (0..of.flows()).map(|flow| of.forward(flow));
+    let back = || (0..of.connections()).filter_map(|flow| of.back(flow));
+    let both = |flow| arrivals(of.forward(flow)) + of.back(flow).map_or(0, arrivals);
     Measured {
         links,
         wlan,
-        flows: (0..flows).map(|flow| marks(path(flow))).collect(),
-        back: (0..connections).map(|flow| marks(back(flow))).collect(),
-        dropped: (0..flows).map(|flow| dropped(path(flow))).collect(),
-        dropped_back: (0..connections).map(|flow| dropped(back(flow))).collect(),
-        arrivals: (0..flows).map(arrivals).collect(),
+        flows: forward().map(marks).collect(),
+        back: back().map(marks).collect(),
+        dropped: forward().map(dropped).collect(),
+        dropped_back: back().map(dropped).collect(),
+        arrivals: (0..of.flows()).map(both).collect(),
         routes,
         foreign_packets,
         remarks,

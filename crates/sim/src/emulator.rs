@@ -15,7 +15,6 @@ use fairway_units::Time;
 use crate::capture::{Recorder, Tap};
 use crate::delivery_queues::Taken;
 use crate::event::{Component, EventQueue};
-use crate::loss_log::Forthcoming;
 use crate::network::{LinkEvent, Network, Passage};
 use crate::packet_handle::{PacketHandle, SegmentPool};
 use crate::summary::{link_summary, wlan_summary};
@@ -26,7 +25,6 @@ pub struct Emulator {
     events: EventQueue,
     network: Network,
     pool: SegmentPool,
-    forthcoming: Forthcoming,
     paths: Vec<PathCounts>,
     window: [Vec<PathCounts>; 2],
     losses: Option<Losses>,
@@ -168,7 +166,6 @@ impl Emulator {
             captures,
             events,
             pool: SegmentPool::default(),
-            forthcoming: Forthcoming::default(),
             paths: vec![PathCounts::default(); paths],
             window: [Vec::new(), Vec::new()],
             losses: measure.losses.then(Losses::default),
@@ -280,11 +277,6 @@ impl Emulator {
             Component::Port(index) => {
                 self.network.wake(index, self.now, &mut self.captures);
                 self.take_link_events();
-            }
-            Component::Missing => {
-                while let Some((handle, cause)) = self.forthcoming.pop(self.now) {
-                    self.count_missing(handle, cause);
-                }
             }
             Component::WindowBegins => self.window[0].clone_from(&self.paths),
             Component::WindowEnds => self.window[1].clone_from(&self.paths),
@@ -416,8 +408,7 @@ impl Emulator {
     /// Every packet of a path has arrived, is gone, or is inside.
     fn check_balance(&mut self) -> Result<(), Violation> {
         let mut inside = vec![0u64; self.paths.len()];
-        let mut on_their_way = self.network.drain_and_check(self.now)?;
-        on_their_way.extend(self.forthcoming.pool());
+        let on_their_way = self.network.drain_and_check(self.now)?;
         for handle in &on_their_way {
             inside[handle.path() as usize] += 1;
         }
