@@ -44,6 +44,14 @@ static void fail(void)
 	panic("fairway: the network has failed; the file `error` of the run directory says why");
 }
 
+/* A copy that there is memory for: without it, a packet would be lost that the network has delivered. */
+static struct sk_buff *whole(struct sk_buff *copy)
+{
+	if (!copy)
+		panic("fairway: no memory for a packet; give [linux] more memory");
+	return copy;
+}
+
 static void put_in(unsigned int slot, struct sk_buff *skb)
 {
 	if (slot >= slot_count) {
@@ -80,7 +88,7 @@ static void deliver(struct sk_buff *sent, unsigned int target, bool is_marked)
 	struct sk_buff *skb = NULL;
 
 	if (dev && (dev->flags & IFF_UP))
-		skb = skb_copy_expand(sent, NET_SKB_PAD + ETH_HLEN, 0, GFP_ATOMIC);
+		skb = whole(skb_copy_expand(sent, NET_SKB_PAD + ETH_HLEN, 0, GFP_ATOMIC));
 	dev_kfree_skb_any(sent);
 	if (!skb)
 		return;
@@ -118,7 +126,7 @@ static void carry_out(void)
 			break;
 		case FAIRWAY_DOUBLED:
 			if (outcome.slot < slot_count && slots[outcome.slot])
-				put_in(outcome.target, skb_copy(slots[outcome.slot], GFP_ATOMIC));
+				put_in(outcome.target, whole(skb_copy(slots[outcome.slot], GFP_ATOMIC)));
 			break;
 		}
 	}
