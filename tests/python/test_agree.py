@@ -12,6 +12,7 @@ from fairway.compare.agree import quantities, run
 from fairway.compare.agree.curves import Curves, area_between
 from fairway.compare.agree.quantities import Tolerance, decide, judge
 from fairway.errors import InputError, RunFailed
+from fairway.experiment.plan import parse_toml
 from fairway.results.run import Run
 from fairway.stats import mean_and_deviation, welch_interval
 
@@ -90,6 +91,41 @@ def test_more_seeds_by_hand():
     # What is as far off as the tolerance will not be decided.
     assert judge([98, 99, 100], [99, 100, 101], Tolerance(0.01)).more_seeds is None
     assert judge([99, 100, 101], [99, 100, 101], Tolerance(0.02)).more_seeds is None
+
+
+def test_pairs_by_hand():
+    # Differences 1, 2 and 3: mean 2, deviation 1, t(0.95) of two degrees 2.9200, so ± 1.6859. By
+    # Welch the interval would be ± 20 or so, as each side varies by 20.
+    ours, reference = [101, 122, 143], [100, 120, 140]
+    found = judge(ours, reference, Tolerance(0.02), is_paired=True)
+    assert (found.difference.low, found.difference.high) == pytest.approx(
+        (0.3141, 3.6859), abs=1e-4
+    )
+    assert (found.verdict, found.method, found.margin) == ("undecided", "pairs", pytest.approx(2.4))
+    # 2 ± t(0.95, n − 1)/√n is within 2.4 for t/√n < 0.4: 1.7396/√18 = 0.4100, 1.7341/√19 = 0.3978.
+    assert found.more_seeds == 16
+    assert judge(ours, reference, Tolerance(0.04), is_paired=True).verdict == "equivalent"
+    assert judge(ours, reference, Tolerance(0.04)).verdict == "undecided"
+    # The same difference with every seed, as where both send the same packets.
+    same = judge([5, 7, 9], [5, 7, 9], Tolerance(0.0), is_paired=True)
+    assert (same.verdict, same.method) == ("equivalent", "values")
+
+
+@pytest.mark.parametrize(
+    ("against", "network", "is_paired"),
+    [
+        (("sim", "linux"), {}, True),
+        (("sim", "linux"), {"linux": {"network": "fairway"}}, True),
+        (("sim", "linux"), {"linux": {"network": "tc"}}, False),
+        (("model", "linux"), {}, False),
+    ],
+)
+def test_sides_are_paired_where_both_draw_the_same_numbers(small, against, network, is_paired):
+    ours, reference = pair()
+    ours.name, reference.name = against
+    document = {**parse_toml(small.read_text(), "small"), **network}
+    found = fairway.agree(document, against=[ours, reference], seeds=3, threads=1)
+    assert found.points[0].is_paired == is_paired
 
 
 def test_without_variance_values_are_compared():
@@ -195,7 +231,7 @@ def test_an_experiment_on_two_backends(small):
     assert goodput["interval"] == pytest.approx([200_000 - 16_859, 200_000 + 16_859], abs=1)
     assert goodput["relative_difference"] == pytest.approx(0.1)
     assert goodput["relative_interval"] == pytest.approx([0.09157, 0.10843], abs=1e-5)
-    assert (goodput["verdict"], goodput["method"]) == ("different", "interval")
+    assert (goodput["verdict"], goodput["method"]) == ("different", "pairs")
     assert metrics["goodput", "cubic#1"]["method"] == "values"
     assert metrics["timeouts", "bic#0"]["method"] == "zero"
     assert ("jain", "run") not in metrics  # the summary says null
@@ -258,6 +294,15 @@ def test_it_goes_on_where_it_stopped(tmp_path):
     more = fairway.agree(SWEEP, tmp_path, against=sides, seeds=3, threads=1)
     assert [len(backend.ran) for backend in sides] == [6, 6]
     assert more.seeds == 3
+
+
+def test_no_run_is_repeated_for_its_curves(tmp_path, monkeypatch):
+    # Sweeps beyond this size keep summaries alone, and compute a run again where it is asked for.
+    monkeypatch.setattr("fairway.sweep.run.MAX_DIRECTORIES", 3)
+    sides = pair()
+    found = fairway.agree(SWEEP, tmp_path, against=sides, threads=1)
+    assert all(point.areas for point in found.points)
+    assert [len(backend.ran) for backend in sides] == [4, 4]
 
 
 def test_other_results_are_not_replaced(tmp_path, small):

@@ -16,6 +16,7 @@ from fairway.stats.means import (
     mean_interval,
     paired_difference,
     paired_ratio,
+    student_half_width,
     welch_half_width,
     welch_interval,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "paired_effect",
     "paired_ratio",
     "statistic_interval",
+    "student_half_width",
     "tost_paired",
     "tost_welch",
     "welch_effect",

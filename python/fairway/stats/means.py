@@ -106,6 +106,19 @@ def paired_ratio(
     )
 
 
+def student_half_width(deviation: float, count: int, confidence: float) -> float:
+    """Half of Student's interval of a mean: t · s/√n with n − 1 degrees of freedom.
+
+    Args:
+        deviation: Sample standard deviation.
+        count: Number of values, at least two.
+        confidence: Coverage, between 0 and 1.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 1 - (1 - confidence) / 2)) * deviation / math.sqrt(count)
+
+
 def welch_half_width(
     first: tuple[float, int], second: tuple[float, int], confidence: float
 ) -> float:

@@ -109,16 +109,29 @@ def common_times(runs: Sequence[Run], flow: str) -> Floats | None:
     return chosen if len(chosen) > 1 else None
 
 
-def area_between(flow: str, ours: Curves, reference: Curves, tolerance: Tolerance) -> Area | None:
+def area_between(
+    flow: str, ours: Curves, reference: Curves, tolerance: Tolerance, *, is_paired: bool = False
+) -> Area | None:
     """The area between two mean curves over the area under the reference's.
 
     None if the reference has no area.
+
+    Args:
+        flow: The flow's id.
+        ours: A window for each seed and time.
+        reference: Likewise, at the same times.
+        tolerance: The negligible area.
+        is_paired: Whether the nth rows of both come from the same random numbers.
     """
     whole = _integral(reference.mean, reference.t_s)
     if whole <= 0:
         return None
     between = _integral(np.abs(ours.mean - reference.mean), reference.t_s)
-    variance = ours.variance_of_mean + reference.variance_of_mean
+    if is_paired:
+        each = Curves(reference.t_s, ours.windows - reference.windows)
+        variance = each.variance_of_mean
+    else:
+        variance = ours.variance_of_mean + reference.variance_of_mean
     noise = _integral(math.sqrt(2 / math.pi) * np.sqrt(variance), reference.t_s)
     return Area(flow, between / whole, noise / whole, tolerance.relative)
 

@@ -58,6 +58,7 @@ class PointAgreement:
     Attributes:
         axes: What the point sets: path -> value.
         missing: Quantities that a side does not have, and which: "delay of cubic#0: linux".
+        is_paired: Whether both sides draw the same random numbers from a seed.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class PointAgreement:
         self.title = str(ours[0].summary["title"])
         self.side, self.reference = names
         self._outcomes = {names[0]: tuple(ours), names[1]: tuple(reference)}
+        self.is_paired = _draw_alike(names, ours[0].point.experiment)
         self.missing: list[str] = []
         self.findings = list(self._findings(tolerances))
         self.areas = self._areas(tolerances[CURVES])
@@ -174,7 +176,8 @@ class PointAgreement:
                 if len(known) < len(all_values)
             ]
             if not lacking:
-                yield Finding(quantity, key[1], judge(ours, reference, tolerances[key[0]]))
+                judged = judge(ours, reference, tolerances[key[0]], is_paired=self.is_paired)
+                yield Finding(quantity, key[1], judged)
             elif ours or reference:
                 self.missing.append(f"{quantity.name} of {key[1]}: {' and '.join(lacking)}")
 
@@ -182,7 +185,9 @@ class PointAgreement:
         areas = []
         for flow in self.flows:
             both = self.curves.get(flow)
-            area = both and area_between(flow, both[self.side], both[self.reference], tolerance)
+            area = both and area_between(
+                flow, both[self.side], both[self.reference], tolerance, is_paired=self.is_paired
+            )
             if area:
                 areas.append(area)
             else:
@@ -250,6 +255,12 @@ class AgreementData:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
         sides = " and ".join(self.sides)
         return f"<Agreement of {sides} with {self.reference} on {self.title!r}: {counts}>"
+
+
+def _draw_alike(sides: tuple[str, str], experiment: Mapping[str, Any]) -> bool:
+    """Whether the nth packet on a link meets the same fate on both sides with the same seed."""
+    network = experiment.get("linux", {}).get("network", "fairway")
+    return set(sides) == {"sim", "linux"} and network == "fairway"
 
 
 def _by_key(summary: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Quantity, float | None]]:

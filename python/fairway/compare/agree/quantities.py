@@ -13,7 +13,12 @@ from fairway.errors import InputError
 from fairway.ground import result_schema
 from fairway.ground.result_schema import Tolerance
 from fairway.plot.columns import in_unit, shown_unit
-from fairway.stats import Difference, mean_and_deviation, welch_half_width, welch_interval
+from fairway.stats import (
+    Difference,
+    mean_and_deviation,
+    student_half_width,
+    welch_half_width,
+)
 
 Kind = Literal["flow", "link", "run"]
 
@@ -135,10 +140,11 @@ _MOST_SEEDS = 1000
 Verdict = Literal["equivalent", "different", "undecided"]
 VERDICTS: tuple[Verdict, ...] = ("equivalent", "different", "undecided")
 
-#: What a verdict rests on: both sides are zero with every seed; or every seed gave a side's same
-#: value, so that there is no variance and the values are compared; or Welch's interval; or a
-#: side has one seed, of whose variance nothing is known.
-Method = Literal["zero", "values", "interval", "single"]
+#: What a verdict rests on: both sides are zero with every seed; or the difference is the same with
+#: every seed, so that there is no variance and the values are compared; or Student's interval of
+#: the differences seed by seed, or Welch's of the means; or a side has one seed, of whose variance
+#: nothing is known.
+Method = Literal["zero", "values", "pairs", "interval", "single"]
 
 
 @dataclass(frozen=True)
@@ -223,23 +229,82 @@ class Judgement:
         }
 
 
-def judge(ours: Sequence[float], reference: Sequence[float], tolerance: Tolerance) -> Judgement:
-    """Hold the values of one side against those of another."""
+def judge(
+    ours: Sequence[float],
+    reference: Sequence[float],
+    tolerance: Tolerance,
+    *,
+    is_paired: bool = False,
+) -> Judgement:
+    """Hold the values of one side against those of another.
+
+    Args:
+        ours: One value for each seed.
+        reference: Likewise.
+        tolerance: The negligible difference.
+        is_paired: Whether the nth values of both sides come from the same random numbers.
+    """
     first, second = Sample.of(ours), Sample.of(reference)
-    apart = welch_interval(first.values, second.values, CONFIDENCE)
     margin = tolerance.of(second.mean)
+    apart = first.mean - second.mean
     if not any(first.values) and not any(second.values):
-        nothing = Difference(0.0, None, None)
-        return Judgement(first, second, nothing, margin, "equivalent", "zero")
-    if first.deviation == 0 and second.deviation == 0:
-        same: Verdict = "equivalent" if abs(apart.mean) <= margin else "different"
+        return Judgement(first, second, Difference(0.0, None, None), margin, "equivalent", "zero")
+    if first.deviation is None or second.deviation is None:
+        alone = Difference(apart, None, None)
+        return Judgement(first, second, alone, margin, "undecided", "single")
+    chance = _Chance.of(first, second, is_paired=is_paired)
+    if chance.is_none:
+        same: Verdict = "equivalent" if abs(apart) <= margin else "different"
         # There is no interval around a difference of two constants.
-        return Judgement(first, second, Difference(apart.mean, None, None), margin, same, "values")
-    if apart.low is None or apart.high is None:
-        return Judgement(first, second, apart, margin, "undecided", "single")
-    verdict = decide(apart.low, apart.high, margin)
-    more = _more_seeds(first, second, margin) if verdict == "undecided" else None
-    return Judgement(first, second, apart, margin, verdict, "interval", more)
+        return Judgement(first, second, Difference(apart, None, None), margin, same, "values")
+    half = chance.half_width()
+    verdict = decide(apart - half, apart + half, margin)
+    more = chance.more_seeds(apart, margin) if verdict == "undecided" else None
+    interval = Difference(apart, apart - half, apart + half)
+    return Judgement(first, second, interval, margin, verdict, chance.method, more)
+
+
+@dataclass(frozen=True)
+class _Chance:
+    """How far a difference of means varies with seeds.
+
+    Attributes:
+        deviations: Of the differences seed by seed, or of each side.
+        counts: Of how many values, for each deviation.
+    """
+
+    method: Method
+    deviations: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, first: Sample, second: Sample, *, is_paired: bool) -> _Chance:
+        """That of two samples of two or more values."""
+        counts = len(first.values), len(second.values)
+        if is_paired:
+            each = [one - other for one, other in zip(first.values, second.values, strict=True)]
+            return cls("pairs", (mean_and_deviation(each)[1] or 0.0,), counts[:1])
+        return cls("interval", (first.deviation or 0.0, second.deviation or 0.0), counts)
+
+    @property
+    def is_none(self) -> bool:
+        """Whether seeds change nothing."""
+        return not any(self.deviations)
+
+    def half_width(self, more: int = 0) -> float:
+        """Half of the interval, with so many more seeds on each side and the same deviations."""
+        sides = [(d, n + more) for d, n in zip(self.deviations, self.counts, strict=True)]
+        if len(sides) == 1:
+            return student_half_width(*sides[0], CONFIDENCE)
+        return welch_half_width(sides[0], sides[1], CONFIDENCE)
+
+    def more_seeds(self, apart: float, margin: float) -> int | None:
+        """How many more seeds on each side decide if means and deviations stay as they are."""
+        for more in range(1, _MOST_SEEDS + 1):
+            half = self.half_width(more)
+            if decide(apart - half, apart + half, margin) != "undecided":
+                return more
+        return None
 
 
 def decide(low: float, high: float, margin: float) -> Verdict:
@@ -253,20 +318,6 @@ def decide(low: float, high: float, margin: float) -> Verdict:
     if low > margin or high < -margin:
         return "different"
     return "undecided"
-
-
-def _more_seeds(first: Sample, second: Sample, margin: float) -> int | None:
-    """How many more seeds on each side decide if means and deviations stay as they are."""
-    assert first.deviation is not None
-    assert second.deviation is not None
-    mean = first.mean - second.mean
-    now = min(len(first.values), len(second.values))
-    for more in range(1, _MOST_SEEDS + 1):
-        count = now + more
-        half = welch_half_width((first.deviation, count), (second.deviation, count), CONFIDENCE)
-        if decide(mean - half, mean + half, margin) != "undecided":
-            return more
-    return None
 
 
 def _pair(low: float | None, high: float | None) -> list[float] | None:

@@ -211,10 +211,11 @@ def report(result: AgreementData) -> str:
 
 _METHOD = (
     "A tolerance is a share of the reference's mean, or the number beside it where that is more. "
-    "A quantity is equivalent if the 90 % interval of the difference of means (Welch) lies within "
-    "± its tolerance, different if all of it lies outside, and undecided otherwise; this is two "
-    "one-sided tests at 5 % each (Schuirmann 1987). Where every seed of both sides gave the same, "
-    "there is no interval, and the values are compared."
+    "A quantity is equivalent if the 90 % interval of the difference of means lies within ± its "
+    "tolerance, different if all of it lies outside, and undecided otherwise; this is two "
+    "one-sided tests at 5 % each (Schuirmann 1987). The interval is Student's of the differences "
+    "seed by seed if both sides draw the same random numbers, else Welch's. Where every seed gave "
+    "the same difference, there is no interval, and the values are compared."
 )
 
 

@@ -265,7 +265,9 @@ def _run_side(
     planned: Plan, side: Backend, place: Path | None, threads: int | None, quiet: bool
 ) -> Sweep:
     progress = reporter(side.name, quiet=quiet)
-    sweep = run_plan(planned, side, directory=place, threads=threads, progress=progress)
+    sweep = run_plan(
+        planned, side, directory=place, threads=threads, progress=progress, keep="runs"
+    )
     if place is not None:
         sweep.save_overview(place)
     return sweep

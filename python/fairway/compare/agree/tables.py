@@ -168,6 +168,8 @@ def _legend(result: AgreementData) -> str:
             "* is different, ? undecided at the tolerance; the last column counts what is "
             "equivalent, different and undecided, zeros on both sides left out. "
         )
+    if all(point.is_paired for point in result.points):
+        how += "Intervals are of the differences seed by seed, as both draw the same numbers. "
     return how + NOTE
 
 
@@ -196,7 +198,7 @@ def _seeds_alike(result: AgreementData) -> str:
         lines.insert(0, f"Every seed gave the same on {' and on '.join(constant)}.")
     if any(f.judgement.method == "values" for point in result.points for f in point.findings):
         lines.append(
-            "Where all seeds of both sides gave the same there is no interval: values are compared."
+            "Where all seeds gave the same difference there is no interval: values are compared."
         )
     return " ".join(lines)
 
