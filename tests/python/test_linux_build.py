@@ -21,6 +21,7 @@ from fairway.backends.linux.recipe import (
     HZ,
     RANDOMNESS,
     REGISTERS,
+    TASKS,
     TIMERS,
     apply,
     recipe,
@@ -50,6 +51,15 @@ static void timer_real_alarm_handler(mcontext_t *mc)
 	timer_handler(SIGALRM, NULL, &regs);
 }
 """
+TASK = """\
+void arch_switch_to(struct task_struct *to)
+{
+	if ((to->thread.arch.fs == 0) || (to->mm == NULL))
+		return;
+
+	arch_prctl(to, ARCH_SET_FS, (void __user *) to->thread.arch.fs);
+}
+"""
 #: Answers `make allnoconfig` and `make linux` without compiling anything.
 MAKEFILE = """\
 allnoconfig:
@@ -70,6 +80,7 @@ def fake_tree(place: Path, **files: str) -> Path:
         "arch/x86/um/user-offsets.c": OFFSETS,
         "arch/um/os-Linux/util.c": UTIL,
         "arch/um/os-Linux/signal.c": SIGNALS,
+        "arch/x86/um/syscalls_64.c": TASK,
         "arch/um/drivers/Makefile": "obj-y := stdio_console.o fd.o\n",
         "net/ipv4/Makefile": "obj-y := tcp.o",
         **files,
@@ -107,6 +118,10 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     assert '#include "fairway_random.h"' in util
     signals = (tree / TIMERS.file).read_text()
     assert "sizeof(regs))" not in signals
+    tasks = (tree / TASKS.file).read_text()
+    assert "arch_prctl" not in tasks
+    assert tasks.endswith("return;\n\n\tto->thread.regs.regs.gp[FS_BASE / sizeof(unsigned long)] "
+                          "= to->thread.arch.fs;\n}\n")  # fmt: skip
     drivers = (tree / DEVICES.file).read_text()
     assert drivers.endswith("\n\nobj-y := fairway.o stdio_console.o fd.o\n")
     assert signals.endswith("\t}\n\ttimer_handler(SIGALRM, NULL, &regs);\n}\n")
@@ -155,9 +170,17 @@ def test_without_the_edit_of_randomness_runs_differ_and_that_is_said(tmp_path):
 def test_kernels_that_ask_the_processor_for_its_registers_need_no_edit(tmp_path):
     newer = {REGISTERS.file: "int main;\n",
              "arch/x86/um/os-Linux/registers.c": "unsigned long host_fp_size;\n"}  # fmt: skip
-    assert apply(fake_tree(tmp_path / "newer", **newer)) == ([HZ, RANDOMNESS, TIMERS, DEVICES], [])
+    applied = [HZ, RANDOMNESS, TIMERS, TASKS, DEVICES]
+    assert apply(fake_tree(tmp_path / "newer", **newer)) == (applied, [])
     _, warnings = apply(fake_tree(tmp_path / "unknown", **{REGISTERS.file: "int main;\n"}))
     assert "processors with AMX" in warnings[0]
+
+
+def test_kernels_whose_tasks_keep_their_thread_pointer_need_no_edit(tmp_path):
+    tree = fake_tree(
+        tmp_path / "newer", **{TASKS.file: "/* Nothing needs to be done on x86_64. */"}
+    )
+    assert apply(tree) == ([HZ, REGISTERS, RANDOMNESS, TIMERS, DEVICES], [])
 
 
 def test_every_congestion_control_in_the_data_is_named_in_the_makefile(tmp_path):
