@@ -113,7 +113,7 @@ TASKS = Edit(
     replace="\tto->thread.regs.regs.gp[FS_BASE / sizeof(unsigned long)] = to->thread.arch.fs;\n",
     why="no request to the host for each change of task",
     required=False,
-    otherwise="runs take about half as long again",
+    otherwise="runs take a third longer and more",
     unless=("arch/x86/um/syscalls_64.c", "Nothing needs to be done on x86_64"),
 )
 

@@ -129,7 +129,7 @@ def _set(experiment: str | Path | Mapping[str, Any]) -> Document | None:
     """The content of a set; none if `experiment` is something else."""
     if isinstance(experiment, Mapping):
         found, source = dict(experiment), "set"
-    elif isinstance(experiment, str) and experiment in bundled() and not Path(experiment).exists():
+    elif isinstance(experiment, str) and experiment in bundled() and not Path(experiment).is_file():
         file = importlib.resources.files("fairway.compare.agree") / f"{experiment}.toml"
         found, source = parse_toml(file.read_text("utf-8"), str(file)), experiment
     elif isinstance(experiment, str) and "\n" in experiment:
