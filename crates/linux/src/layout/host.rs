@@ -349,13 +349,9 @@ fn route(index: usize, stack: &Stack, refusals: &mut Refusals) -> String {
 
 /// DCTCP needs a receiver that echoes every mark, which is DCTCP too (RFC 8257 section 3.2); the
 /// kernel also agrees on ECN with such a SYN only where the route says so (net/ipv4/tcp_input.c,
-/// `tcp_ecn_create_request`).
+/// `tcp_ecn_create_request`). DCTCP asks for ECN by itself, as in the simulator.
 fn sink_algorithm(flow: &Flow) -> &'static str {
-    if flow.cc.name == "dctcp" && flow.stack.options.ecn != EcnMode::Off {
-        " congctl dctcp"
-    } else {
-        ""
-    }
+    if flow.cc.name == "dctcp" { " congctl dctcp" } else { "" }
 }
 
 /// What differs between two flows of one pair of hosts.
