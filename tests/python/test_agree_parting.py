@@ -12,6 +12,7 @@ from fairway.backends.sim import Simulator
 from fairway.cli import main as cli
 from fairway.compare.agree import parting
 from fairway.errors import InputError
+from fairway.experiment.plan import parse_toml
 from fairway.results.captures import new_directory
 
 EXPERIMENT = """
@@ -169,10 +170,41 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == [tmp_path / "one.toml"]
 
 
-def test_a_kernel_sends_what_the_simulator_sends(tmp_path, monkeypatch, capsys):
-    kernel = cache.find()
-    if kernel is None or not kernel.virtual_time or not kernel.has_network:
+@pytest.fixture
+def kernel():
+    """A kernel with Fairway's network."""
+    found = cache.find()
+    if found is None or not found.virtual_time or not found.has_network:
         pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+    return found
+
+
+def test_packets_of_one_instant(kernel):
+    document = parse_toml(EXPERIMENT, "experiment")
+    document["duration"] = "240 ms"
+    document["topology"]["bottleneck"] = {
+        "trace": "opportunities 20x20 30x20",
+        "delay": "25 ms",
+        "queue": {"kind": "droptail", "limit": "100 packets"},
+    }
+    found = fairway.first_difference(document)
+    assert found.agrees, found.sentence()
+    assert found.packets[0] > 90
+
+
+def test_dctcp_asks_for_marks_by_itself(kernel):
+    changes = {"flow.0.cc": "dctcp", "topology.bottleneck.queue": {"kind": "fq_codel"}}
+    ours, real = (
+        fairway.run(parse_toml(EXPERIMENT, "experiment"), overrides=changes, backend=name)
+        for name in ("sim", "linux")
+    )
+    for run in (ours, real):
+        flow = run.summary["flows"][0]
+        assert flow["lost_segments"] == 0
+        assert flow["window_reductions"] > 10
+
+
+def test_a_kernel_sends_what_the_simulator_sends(kernel, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lossy.toml").write_text(LOSSY)
     command = ["agree", "lossy.toml", "--first-difference", "--check", "--json", "--quiet"]

@@ -463,6 +463,12 @@ impl Connection {
         Ok(())
     }
 
+    /// The source (0) or the sink (1).
+    #[inline(always)]
+    pub(crate) fn end<const SIDE: usize>(&mut self) -> &mut Endpoint {
+        if SIDE == 0 { &mut self.source } else { &mut self.sink }
+    }
+
     /// The next segment of the source (0) or of the sink (1), if it has one to send.
     #[inline(always)]
     pub(crate) fn transmit_into<const SIDE: usize>(

@@ -103,6 +103,19 @@ impl DeliveryQueues {
         queue.get(places).map(|entry| entry.handle)
     }
 
+    /// Whether another packet of the connection of `handle` arrives at this instant in its direction.
+    #[inline(never)]
+    pub(crate) fn brings_more(&self, queue: u32, handle: &PacketHandle, now: Time) -> bool {
+        let Some(queue) = self.queues.get(queue as usize) else { return false };
+        let behind = (0..).map_while(|place| queue.packets.get(place));
+        behind.take_while(|packet| packet.arrives.at == now).any(|packet| {
+            let other = &packet.handle;
+            !other.is_special()
+                && other.connection() == handle.connection()
+                && other.forward() == handle.forward()
+        })
+    }
+
     /// A packet gets a delivery queue of its own, until it is taken. Returns which.
     pub(crate) fn join_apart(&mut self, handle: PacketHandle) -> u32 {
         let slot = self.free_slots.pop().unwrap_or_else(|| {

@@ -162,6 +162,8 @@ struct Simulation<'a, T> {
     reached: Time,
     /// Data packets that have reached a sink.
     delivered: u64,
+    /// Whether the packet that arrives is followed by another of its connection at this instant.
+    brings_more: bool,
     tap: T,
 }
 
@@ -248,6 +250,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
             now: Time::ZERO,
             reached: Time::ZERO,
             delivered: 0,
+            brings_more: false,
             tap,
         })
     }
@@ -405,7 +408,13 @@ impl<'a, T: Tap> Simulation<'a, T> {
         } else {
             self.events.pop();
         }
+        self.look_behind(row, &handle, next.at);
         self.arrive(row, handle)
+    }
+
+    /// See whether another packet of the same connection arrives at this instant.
+    fn look_behind(&mut self, row: u32, handle: &PacketHandle, next: Time) {
+        self.brings_more = next == self.now && self.network.brings_more(row, handle, next);
     }
 
     /// The next packet of a row arrives, and those behind it that arrive before `until`, and before
@@ -414,6 +423,7 @@ impl<'a, T: Tap> Simulation<'a, T> {
     fn packets_arrive(&mut self, row: u32, until: Time) -> Result<(), Violation> {
         for place in 1.. {
             let Taken { handle, next } = self.take(row)?;
+            self.look_behind(row, &handle, next.at);
             if next.at == Time::NEVER {
                 self.events.pop();
                 return self.arrive(row, handle);
@@ -576,6 +586,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
         let segment = self.pool.open(handle);
         let connection = &mut self.connections[index as usize];
         let has_driver = connection.has_driver;
+        if self.brings_more {
+            connection.end::<SIDE>().expect_more(true);
+        }
         let mut answer = None;
         if SIDE == SINK {
             self.delivered += u64::from(handle.has_payload());
@@ -588,6 +601,9 @@ impl<'a, T: Tap> Simulation<'a, T> {
             connection.deliver_to_source(segment, handle.wire_bytes(), self.now)?;
         }
         self.pump::<SIDE>(index, place, answer)?;
+        if self.brings_more {
+            self.connections[index as usize].end::<SIDE>().expect_more(false);
+        }
         if has_driver {
             let direction = if SIDE == SINK { Direction::Forward } else { Direction::Reverse };
             return self.tell(index, direction);

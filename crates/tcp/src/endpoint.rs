@@ -227,6 +227,13 @@ impl Endpoint {
         self.receiver.read(bytes, now);
     }
 
+    /// Whether more segments arrive at this instant behind the one that is handled next: applications
+    /// that read and write at once then do so behind all of them.
+    pub fn expect_more(&mut self, expects: bool) {
+        self.receiver.expect_more(expects);
+        self.sender.hold_writer(expects);
+    }
+
     fn begin_sending(&mut self) {
         if !self.sends {
             self.sends = true;

@@ -59,6 +59,10 @@ pub struct Receiver {
     duplicate_bytes: u64,
     /// Unread bytes; none if the application reads everything at once.
     unread: Option<u64>,
+    /// Whether more data follows at the same instant.
+    expects_more: bool,
+    /// Of data that waits for that: the end of its first segment, and when it came.
+    held: Option<(u64, Time)>,
     out_of_order: RangeSet,
     /// Bytes in `out_of_order`.
     out_of_order_bytes: u64,
@@ -90,6 +94,8 @@ impl Receiver {
             delivered_bytes: 0,
             duplicate_bytes: 0,
             unread: None,
+            expects_more: false,
+            held: None,
             out_of_order: RangeSet::default(),
             out_of_order_bytes: 0,
             window: ReceiveWindow::new(stack),
@@ -172,6 +178,13 @@ impl Receiver {
         self.idle = false;
         self.window.read_part(taken, unread, self.delivered_bytes(), now);
         self.acknowledge_reading();
+    }
+
+    /// Whether the next data is followed by more at the same instant. A kernel handles all of it
+    /// before any process runs (`__do_softirq`), so that the application has not read when the
+    /// acknowledgement of each segment is decided.
+    pub(crate) fn expect_more(&mut self, expects: bool) {
+        self.expects_more = expects && self.adapts;
     }
 
     /// Bytes that arrived more than once.
@@ -299,6 +312,9 @@ impl Receiver {
         } else {
             self.receive_out_of_order(range, bytes, now);
         }
+        if self.held.is_some() && !self.expects_more {
+            self.read_held(now);
+        }
     }
 
     /// Size of the sender's full segments.
@@ -345,9 +361,28 @@ impl Receiver {
         self.acknowledge_in_order(self.rcv_nxt - before, had_gap, fin, now);
         self.is_fin_overtaken = !fin && self.is_finished();
         if self.adapts && self.unread.is_none() {
-            // Data that had been out of order is read at the same time, packet by packet.
-            self.window.read(range.end, self.rcv_nxt - range.end, now);
-            self.acknowledge_reading();
+            let first = self.held.map_or(range.end, |(first, _)| first);
+            if self.expects_more {
+                self.held = Some((first, now));
+            } else {
+                self.read_all(first, now);
+            }
+        }
+    }
+
+    /// The application reads everything, packet by packet; the first ends at `first`.
+    #[inline(always)]
+    fn read_all(&mut self, first: u64, now: Time) {
+        self.held = None;
+        self.window.read(first, self.rcv_nxt - first, now);
+        self.acknowledge_reading();
+    }
+
+    /// The application reads data that was held.
+    #[inline(never)]
+    pub(super) fn read_held(&mut self, now: Time) {
+        if let Some((first, _)) = self.held {
+            self.read_all(first, now);
         }
     }
 

@@ -41,7 +41,7 @@ use probe::Probe;
 pub use recovery::Recovery;
 pub(crate) use recovery::{Policy, RecoveryPolicy};
 use timed::Timed;
-use written::Turn;
+use written::{Turn, Writer};
 
 /// Whether the usual acknowledgement is handled apart: always, but in the test that compares.
 #[cfg(not(test))]
@@ -175,6 +175,7 @@ pub struct Sender {
     closed: bool,
     /// The write queue, if the stack has one.
     queue: Option<Box<WriteQueue>>,
+    writer: Writer,
     /// Limit of unacknowledged and unsent bytes.
     send_buffer: u64,
     right_edge: u64,
@@ -299,6 +300,7 @@ impl Sender {
             holds_retransmissions: false,
             validation: Validation::default(),
             pass: Pass::default(),
+            writer: Writer::Ready,
             deferred_at: None,
             max_burst_left: 0,
             pacer: Pacer::new(),

@@ -490,6 +490,11 @@ impl Network {
         self.queues.ahead(queue, places)
     }
 
+    /// Whether another packet of the connection of `handle` arrives in its delivery queue now.
+    pub(crate) fn brings_more(&self, queue: u32, handle: &PacketHandle, now: Time) -> bool {
+        self.queues.brings_more(queue, handle, now)
+    }
+
     /// Ask for the memory of the link that answers to a packet enter first.
     pub(crate) fn prefetch_back(&self, handle: &PacketHandle) {
         prefetch_index(&self.devices, self.link_at(self.entrance_of(handle.path() ^ 1)) as usize);

@@ -17,8 +17,11 @@ impl Receiver {
         self.due == AckDue::Nothing && self.acks.deadline() < Time::NEVER
     }
 
-    /// When the delayed acknowledgement is due.
+    /// When the delayed acknowledgement is due, or data that was held is read.
     pub fn ack_deadline(&self) -> Time {
+        if let Some((_, since)) = self.held {
+            return since;
+        }
         if self.due != AckDue::Nothing {
             return Time::NEVER;
         }
@@ -53,6 +56,7 @@ impl Receiver {
 
     /// Handle a timer, if one has expired.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.read_held(now);
         let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
         if self.due == AckDue::Nothing && (self.acks.handle_timeout(now) || held <= now) {
             self.idle = false;

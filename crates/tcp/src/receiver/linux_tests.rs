@@ -58,7 +58,13 @@ impl Sink {
     /// Segment `n` arrives, with an echo of this end's timestamp 50 ms before.
     fn segment(&mut self, n: u64, push: bool, micros: u64) {
         self.run(micros);
+        self.another(n, push);
+    }
+
+    /// Likewise, now.
+    fn another(&mut self, n: u64, push: bool) {
         let range = Range { start: n * MSS, end: (n + 1) * MSS };
+        let micros = self.now.as_nanos() / 1000;
         let echo = Some((u32::try_from(micros / 50_000).unwrap(), 50));
         self.receiver.receive(&Arrival { range, fin: false, push, echo }, self.now);
         self.poll();
@@ -68,6 +74,15 @@ impl Sink {
     fn pairs(&mut self, first: u64, count: u64, micros: u64, gap: u64) {
         for n in 0..count {
             self.segment(first + n, n % 2 == 1, micros + n * gap);
+        }
+    }
+
+    /// `count` segments from `first` at one instant.
+    fn instant(&mut self, first: u64, count: u64, micros: u64) {
+        self.run(micros);
+        for n in 0..count {
+            self.receiver.expect_more(n + 1 < count);
+            self.another(first + n, n % 2 == 1);
         }
     }
 
@@ -95,6 +110,32 @@ fn four_rounds_of_slow_start() {
     assert_eq!(sink.acks(), (32..=70).collect::<Vec<_>>());
     // 65 988 + 39 · 2896 = 178 932, in units of 8192: 21.8.
     assert_eq!(windows.last(), Some(&(70, 22)));
+}
+
+#[test]
+fn segments_of_one_instant_are_acknowledged_behind_the_last() {
+    // Observed where a packet-delivery trace brings 10 and 20 segments at once: the 16 quick ones,
+    // and one for the other 14 when the application has read.
+    let mut sink = Sink::new(80);
+    sink.instant(0, 10, 125_000);
+    assert_eq!(sink.acks(), (1..=10).collect::<Vec<_>>());
+    sink.instant(10, 20, 205_000);
+    assert_eq!(sink.acks(), [11, 12, 13, 14, 15, 16, 30]);
+}
+
+#[test]
+fn what_was_expected_and_does_not_come_delays_no_reading() {
+    let mut sink = Sink::new(80);
+    sink.instant(0, 16, 125_000);
+    sink.acks();
+    sink.run(205_000);
+    sink.receiver.expect_more(true);
+    sink.another(16, true);
+    assert!(sink.acks().is_empty());
+    assert_eq!(sink.receiver.ack_deadline(), Time::from_nanos(205_000_000));
+    sink.run(205_000);
+    // It ends with PSH: acknowledged when it has been read.
+    assert_eq!(sink.acks(), [17]);
 }
 
 #[test]

@@ -22,12 +22,33 @@ pub(super) enum Turn {
     Writer,
 }
 
+/// When the application writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Writer {
+    /// As soon as it is woken.
+    #[default]
+    Ready,
+    /// Behind other arrivals at this instant: a kernel handles all of them before any process runs.
+    Held,
+    /// It has been held: the kernel acts first.
+    Late,
+}
+
 impl Sender {
+    /// Whether the application must not write yet, as more arrives at this instant.
+    pub(crate) fn hold_writer(&mut self, holds: bool) {
+        if self.queue.is_some() {
+            self.writer = if holds { Writer::Held } else { Writer::Late };
+        }
+    }
+
     /// After a write the application continues; after an arrival the kernel acts.
     #[inline]
     pub(super) fn first_turn(&self) -> Turn {
         match &self.queue {
-            Some(queue) if !queue.waits() && queue.written() < self.stream_end => Turn::Writer,
+            Some(queue) if !queue.waits() && queue.written() < self.stream_end => {
+                if self.writer == Writer::Late { Turn::Queue } else { Turn::Writer }
+            }
             _ => Turn::Queue,
         }
     }
@@ -103,6 +124,10 @@ impl Sender {
         if queue.written() >= end || !queue.wakes(una, outstanding) {
             return Written::Nothing;
         }
+        if self.writer == Writer::Held {
+            return Written::Nothing;
+        }
+        self.writer = Writer::Ready;
         queue.write(end, next, una, sizes)
     }
 
