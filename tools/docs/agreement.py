@@ -2,7 +2,7 @@
 
     .venv/bin/python tools/docs/agreement.py DIRECTORY [--seeds N]
 
-Runs `fairway agree kernel` and `fairway agree further` in the directory, or goes on with what is
+Runs `fairway agree kernel`, `further` and `networks` in the directory, or goes on with what is
 there, and writes what came of them. It takes half an hour on two cores.
 """
 
@@ -20,17 +20,18 @@ from reference import DOCS, table
 import fairway
 from fairway.backends import backend
 from fairway.compare.agree.data import PointAgreement
-from fairway.compare.agree.quantities import Judgement
+from fairway.compare.agree.quantities import VERDICTS, Judgement
 from fairway.compare.agree.run import Agreement, comparison_plan
 from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, JUDGED, TOLERANCES, measured
 from fairway.compare.fidelity.kernel_traces import of_run
 from fairway.ground import text
-from fairway.stats import welch_interval
+from fairway.stats import paired_difference, welch_interval
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.run import run_plan
 
 PAGE = DOCS / "fidelity.md"
 FURTHER = re.compile(r"(<!-- further -->\n).*?(<!-- end -->)", re.DOTALL)
+NETWORKS = re.compile(r"(<!-- networks -->\n).*?(<!-- end -->)", re.DOTALL)
 AGREED = re.compile(r"(<!-- agreed -->\n).*?(<!-- end -->)", re.DOTALL)
 #: What is shown of each flow, and its unit.
 SHOWN = {"goodput": "goodput (Mbit/s)", "cwnd": "cwnd (segments)", "srtt": "srtt (ms)"}
@@ -75,11 +76,44 @@ def _with_interval(found: Judgement, scale: float) -> str:
     shown = f"{both}, {text.percent(found.relative(found.difference.mean))}"
     if ours.range == 0 and real.range == 0:
         return shown + mark
-    apart = welch_interval(ours.values, real.values, CONFIDENCE)
+    interval = paired_difference if found.method == "pairs" else welch_interval
+    apart = interval(ours.values, real.values, CONFIDENCE)
     low, high = found.relative(apart.low), found.relative(apart.high)
     if low is None or high is None:
         return shown + mark
     return f"{shown} [{text.with_sign(100 * low, 1)}, {text.with_sign(100 * high, 1)}]{mark}"
+
+
+def networks(result: Agreement) -> str:
+    """A row for each network: verdicts on the algorithms' flows, and what is different."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in result.counts.items())
+    header = ["network", *(f"{name} = \\* ?" for name in SHOWN), "all = \\* ?", "different"]
+    rows = []
+    for path in dict.fromkeys(point.axes["path"] for point in result.points):
+        points = [point for point in result.points if point.axes["path"] == path]
+        cells = [f"*{path}*: {points[0].title}"]
+        for name in SHOWN:
+            found = [point.finding(name, point.flows[0]) for point in points]
+            verdicts = [one.judgement.verdict for one in found if one]
+            cells.append(" ".join(str(verdicts.count(verdict)) for verdict in VERDICTS))
+        whole = [sum(point.counts[verdict] for point in points) for verdict in VERDICTS]
+        different = (f"`{point.axes['cc']}`: {', '.join(names)}" for point in points
+                     if (names := _different(point)))  # fmt: skip
+        rows.append([*cells, " ".join(map(str, whole)), "; ".join(different) or "–"])
+    return f"**{counts}**, {result.seeds} seeds a side.\n\n{table(header, rows)}"
+
+
+def _different(point: PointAgreement) -> list[str]:
+    """Such as "goodput −3 %", and of other flows "drops of bottleneck"."""
+    names = []
+    for found in point.findings:
+        if found.judgement.verdict == "different":
+            share = found.judgement.relative(found.judgement.difference.mean)
+            apart = "" if share is None else f" {text.percent(share)}"
+            owner = "" if found.owner == point.flows[0] else f" of {found.owner}"
+            names.append(f"{found.quantity.name}{owner}{apart}")
+    names += [f"curves of {area.flow}" for area in point.areas if area.verdict == "different"]
+    return names
 
 
 def further(directory: Path) -> str:
@@ -155,8 +189,10 @@ def main() -> int:
     result = fairway.agree("kernel", options.directory / "kernel", seeds=options.seeds, quiet=False)
     fairway.agree("further", options.directory / "further", quiet=False)
     found = further(options.directory / "further")
+    every = fairway.agree("networks", options.directory / "networks", quiet=False)
     page = PAGE.read_text(encoding="utf-8")
     page = AGREED.sub(lambda m: f"{m[1]}\n{agreed(result)}\n{m[2]}", page)
+    page = NETWORKS.sub(lambda m: f"{m[1]}\n{networks(every)}\n{m[2]}", page)
     page = FURTHER.sub(lambda m: f"{m[1]}\n{found}\n{m[2]}", page)
     PAGE.write_text(page, encoding="utf-8")
     return 0
