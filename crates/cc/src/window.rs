@@ -148,6 +148,9 @@ pub trait Rule: Send {
     /// Process an acknowledgement, even if the window may not grow, before it grows.
     fn on_sample(&mut self, _window: &mut Window, _ack: &Ack, _flow: &Flow) {}
 
+    /// The window was free to grow for an acknowledgement, and has grown.
+    fn after_growth(&mut self, _window: &mut Window, _flow: &Flow) {}
+
     /// Window during recovery in stacks without proportional rate reduction.
     fn recovery_window(&self, ssthresh: u32) -> u32 {
         ssthresh
@@ -261,13 +264,15 @@ impl<R: Rule> Windowed<R> {
             return;
         }
         let mut acked = segments(ack.delivered, self.mss);
+        let mut avoids_congestion = true;
         if self.slow_start.is_active(&self.window) {
             acked = self.grow_in_slow_start(acked, flow);
-            if acked == 0 || !R::TAKES_REST_OF_SLOW_START {
-                return;
-            }
+            avoids_congestion = acked > 0 && R::TAKES_REST_OF_SLOW_START;
         }
-        self.rule.growth(&mut self.window, acked, ack, flow);
+        if avoids_congestion {
+            self.rule.growth(&mut self.window, acked, ack, flow);
+        }
+        self.rule.after_growth(&mut self.window, flow);
     }
 
     /// Grow below the threshold. Returns the segments left for congestion avoidance.

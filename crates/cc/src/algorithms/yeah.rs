@@ -12,7 +12,7 @@
 //!
 //! Linux 6.1 (`net/ipv4/tcp_yeah.c`): whole numbers, a microsecond added to each RTT, and rounds
 //! with two samples or fewer are ignored, which is assumed for the paper too. It evaluates the
-//! queue after the growth of the acknowledgement that ends the round; here before.
+//! queue after the growth of the acknowledgement that ends the round.
 //!
 //! Linux 2.6.22 counts the segments of an acknowledgement in fast mode and acknowledgements in slow
 //! mode; fast mode grows when the count exceeds 100. It holds half the threshold during recovery.
@@ -264,15 +264,15 @@ impl Rule for Yeah {
         Needs::SEND_TIMES
     }
 
-    fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+    fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
         self.rounds.on_ack(ack, flow);
         if flow.phase == Phase::Open {
             self.packets = packets_acked(ack, flow) as u32;
         }
-        // `tcp_yeah_cong_avoid` returns while the window is not in use.
-        if ack.may_grow
-            && ack.acked > 0
-            && self.rounds.ends(flow)
+    }
+
+    fn after_growth(&mut self, window: &mut Window, flow: &Flow) {
+        if self.rounds.ends(flow)
             && let Some(delay) = self.rounds.take(DelayRound::ENOUGH)
         {
             self.end_round(window, delay);
