@@ -192,6 +192,20 @@ def test_packets_of_one_instant(kernel):
     assert found.packets[0] > 90
 
 
+@pytest.mark.parametrize("cc", ["reno", "cubic", "yeah"])
+def test_the_same_packets_for_ten_seconds(kernel, cc):
+    document = parse_toml(EXPERIMENT, "experiment")
+    document["duration"] = "10 s"
+    document["topology"]["bottleneck"] = {
+        "rate": "10 Mbit/s",
+        "delay": "25 ms",
+        "jitter": {"mean": "0.6 ms", "deviation": "0.6 ms", "distribution": "uniform"},
+        "queue": {"kind": "droptail", "limit": "42 packets"},
+    }
+    found = fairway.first_difference(document, overrides={"flow.0.cc": cc})
+    assert found.agrees, found.sentence()
+
+
 def test_dctcp_asks_for_marks_by_itself(kernel):
     changes = {"flow.0.cc": "dctcp", "topology.bottleneck.queue": {"kind": "fq_codel"}}
     ours, real = (

@@ -3,6 +3,7 @@
 
 use super::Receiver;
 use crate::ack_compression::AckCompression;
+use crate::ack_policy::AckPolicy;
 use crate::ranges::Range;
 use crate::segment::MAX_SACK_BLOCKS;
 
@@ -31,8 +32,9 @@ impl Receiver {
             self.put_first(earlier);
         }
         let touches = |r: &Range| r.start <= range.end && range.start <= r.end;
-        let merged = if self.is_ns3 {
-            // `UpdateSackList`: a forgotten block is not listed again.
+        let merged = if self.is_ns3 || matches!(self.acks, AckPolicy::Linux(_)) {
+            // A forgotten block is not listed again (ns-3 `UpdateSackList`; Linux
+            // `tcp_sack_new_ofo_skb` looks at the four blocks that it keeps, not at the queue).
             let listed = self.recent.iter().filter(|listed| touches(listed));
             listed.fold(range, |all, listed| Range {
                 start: all.start.min(listed.start),
