@@ -246,9 +246,10 @@ fn an_application_far_ahead_of_its_connection_costs_no_more_than_an_endless_one(
     fast["app_rate"] = json!("1 Tbit/s");
     let fast = workload(fast, "39 Mbit/s", "10 s");
     for (fast, endless) in fast.summary.flows.iter().zip(&endless.summary.flows) {
-        // They differ in the first segments: what is written when the connection is there.
+        // They differ in the first segments: what is written when the connection is there. So they
+        // lose other packets.
         let share = fast.goodput_bps / endless.goodput_bps;
-        assert!((share - 1.0).abs() < 0.005, "{}: {share}", fast.id);
+        assert!((share - 1.0).abs() < 0.02, "{}: {share}", fast.id);
     }
     let bursts = json!({
         "kind": "bursts", "cc": "cubic", "app_rate": "1 Tbit/s", "burst": "900 ms",

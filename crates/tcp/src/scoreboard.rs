@@ -17,6 +17,7 @@ mod adaptive;
 mod buffers;
 mod by_time;
 mod inspect;
+mod short;
 
 pub use buffers::BufferPosition;
 
@@ -138,6 +139,8 @@ pub struct Scoreboard {
     duplicates: u64,
     /// Bytes believed to be in the network (RFC 6675 pipe), before `duplicates` are subtracted.
     pipe: u64,
+    /// Absolute indices of segments shorter than full ones; some may be acknowledged.
+    short: VecDeque<u64>,
     /// Absolute index of the first segment not yet examined for loss.
     examined: u64,
     /// Absolute index below which every lost segment has been retransmitted.
@@ -180,6 +183,7 @@ impl Scoreboard {
             sacked: RangeSet::default(),
             duplicates: 0,
             pipe: 0,
+            short: VecDeque::new(),
             examined: 0,
             next_lost: 0,
             lost_again: VecDeque::new(),
@@ -241,6 +245,9 @@ impl Scoreboard {
         self.pipe += end - start;
         self.sent.push_back(Sent { end, sent_at: now, retransmission: 0, state: BEGINS });
         self.buffers += 1;
+        if end - start < self.mss {
+            self.note_short();
+        }
         let (in_flight, alone) = (self.pipe(), self.sent.len() == 1);
         if let Some(rate) = &mut self.delivery_rate {
             rate.sent(in_flight, alone, now);

@@ -339,7 +339,13 @@ impl Sender {
         }
     }
 
+    /// Segments in the network: with a write queue, as Linux counts them.
     pub(super) fn flight_segments(&self) -> u64 {
-        self.board.pipe().div_ceil(u64::from(self.stack.options.mss))
+        let mss = u64::from(self.stack.options.mss);
+        if self.queue.is_some() {
+            self.board.packets_in_flight(mss)
+        } else {
+            self.board.pipe().div_ceil(mss)
+        }
     }
 }
