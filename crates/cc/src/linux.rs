@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::{Ack, Flow, window::segments};
+use crate::{Ack, Flow, Phase, window::segments};
 
 /// Kernel ticks per second: 1000 in ns-2.35's TCP-Linux (`tcp/linux/ns-linux-c.h`) and in the Linux
 /// 6.1 compared with.
@@ -16,6 +16,29 @@ pub(crate) fn jiffies(flow: &Flow) -> u64 {
 /// A span in ticks, rounded up (Linux 6.1 `kernel/time/time.c`, `usecs_to_jiffies`).
 pub(crate) fn to_jiffies(span: Duration) -> u64 {
     span.as_micros().div_ceil(1_000)
+}
+
+/// The phase in which a module is told of acknowledged segments: the one before the
+/// acknowledgement, which `tcp_clean_rtx_queue` reports before `tcp_fastretrans_alert` judges it.
+/// So the first duplicate of an episode counts as an acknowledgement of nothing in [`Phase::Open`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PhaseBefore(Phase);
+
+impl PhaseBefore {
+    /// At the start of a connection.
+    pub(crate) fn new() -> Self {
+        PhaseBefore(Phase::Open)
+    }
+
+    /// The phase before this acknowledgement.
+    pub(crate) fn on_ack(&mut self, flow: &Flow) -> Phase {
+        std::mem::replace(&mut self.0, flow.phase)
+    }
+
+    /// The phase has changed behind an acknowledgement, or without one.
+    pub(crate) fn change(&mut self, phase: Phase) {
+        self.0 = phase;
+    }
 }
 
 /// Segments that an acknowledgement acknowledged cumulatively.
@@ -57,6 +80,19 @@ impl DelayedAckRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::flow;
+
+    #[test]
+    fn the_first_duplicate_is_reported_in_the_open_phase() {
+        let at = |phase| Flow { phase, ..flow(0, 100, 40) };
+        let mut before = PhaseBefore::new();
+        assert_eq!(before.on_ack(&at(Phase::Disorder)), Phase::Open);
+        assert_eq!(before.on_ack(&at(Phase::Recovery)), Phase::Disorder);
+        // The last acknowledgement of recovery, behind which the phase changes.
+        assert_eq!(before.on_ack(&at(Phase::Recovery)), Phase::Recovery);
+        before.change(Phase::Open);
+        assert_eq!(before.on_ack(&at(Phase::Open)), Phase::Open);
+    }
 
     #[test]
     fn one_segment_per_acknowledgement_settles_at_31() {

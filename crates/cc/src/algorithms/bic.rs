@@ -26,7 +26,7 @@
 mod ns2;
 mod ns3;
 
-use crate::linux::{DelayedAckRatio, HZ, jiffies, packets_acked};
+use crate::linux::{DelayedAckRatio, HZ, PhaseBefore, jiffies, packets_acked};
 use crate::ns2::{Agent, max_ssthresh};
 use crate::ns3::Socket;
 use crate::{
@@ -103,10 +103,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
             after_loss(Variant::Linux6_1, 1000)
         }),
         Vector::new("ns-2, W = 872 below 1000, a round: 128/4 = 32, the most", 32.0, || {
-            ns2(Some(1000.0)).step(872.0)
+            ns2::scripted(Some(1000.0)).step(872.0)
         }),
         Vector::new("ns-2, W = 1030 beyond 1000, a round: 30/3", 10.0, || {
-            ns2(Some(1000.0)).step(1030.0)
+            ns2::scripted(Some(1000.0)).step(1030.0)
         }),
         Vector::new("6.1, W = 14, at the low window: half", 7.0, || {
             after_loss(Variant::Linux6_1, 14)
@@ -155,19 +155,6 @@ fn paper_round(w: f64) -> f64 {
     w + rule.step(w)
 }
 
-/// With the parameters of the study's script.
-fn ns2(w_max: Option<f64>) -> ns2::Ns2 {
-    ns2::Ns2 {
-        beta: 0.8,
-        max_increment: 32.0,
-        smooth_part: 20.0,
-        low_window: 14.0,
-        fast_convergence: true,
-        w_max,
-        before_loss: None,
-    }
-}
-
 fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionControl> {
     let slow_start = SlowStart::of(variant);
     if variant == Variant::Paper {
@@ -191,7 +178,7 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
             smooth_part: params.get("smooth_part"),
             low_window: params.get("low_window"),
             fast_convergence: params.is_on("fast_convergence"),
-            ..ns2(None)
+            ..ns2::scripted(None)
         };
         return Box::new(Agent::limited(rule, params, init));
     }
@@ -312,11 +299,13 @@ struct State {
     last_cwnd: u64,
     last_time: u64,
     ratio: DelayedAckRatio,
+    before: PhaseBefore,
 }
 
 impl State {
     fn new() -> Self {
-        State { count: 0, w_max: 0, last_cwnd: 0, last_time: 0, ratio: DelayedAckRatio::new() }
+        let (ratio, before) = (DelayedAckRatio::new(), PhaseBefore::new());
+        State { count: 0, w_max: 0, last_cwnd: 0, last_time: 0, ratio, before }
     }
 }
 
@@ -377,9 +366,15 @@ impl Rule for Linux {
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
         let packets = packets_acked(ack, flow);
-        if flow.phase == Phase::Open && (self.counts_segments || packets > 0) {
+        let before = self.state.before.on_ack(flow);
+        let is_open = if self.counts_segments { before } else { flow.phase } == Phase::Open;
+        if is_open && (self.counts_segments || packets > 0) {
             self.state.ratio.sample(packets);
         }
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
+        self.state.before.change(flow.phase);
     }
 
     fn undo_window(&self, _window: &Window, prior: u32) -> u32 {
@@ -392,6 +387,7 @@ impl Rule for Linux {
 
     fn on_rto(&mut self, _flow: &Flow) {
         self.state = State::new();
+        self.state.before.change(Phase::Loss);
     }
 }
 

@@ -21,6 +21,19 @@ pub(super) struct Ns2 {
 /// Divisor of the distance in each step (`BICTCP_B`).
 const PART: f64 = 4.0;
 
+/// With the parameters of the study's script.
+pub(super) fn scripted(w_max: Option<f64>) -> Ns2 {
+    Ns2 {
+        beta: 0.8,
+        max_increment: 32.0,
+        smooth_part: 20.0,
+        low_window: 14.0,
+        fast_convergence: true,
+        w_max,
+        before_loss: None,
+    }
+}
+
 impl Ns2 {
     /// Growth in a round trip.
     pub(super) fn step(&self, cwnd: f64) -> f64 {
@@ -57,14 +70,14 @@ impl Ns2Rule for Ns2 {
 
 #[cfg(test)]
 mod tests {
-    use crate::algorithms::bic::ns2;
+    use super::scripted;
     use crate::ns2::Ns2Rule;
     use crate::testing::flow;
 
     #[test]
     fn growth_is_slow_near_the_maximum() {
         // 4/20 of a segment in a round trip, from four below the maximum to four above.
-        let rule = ns2(Some(1000.0));
+        let rule = scripted(Some(1000.0));
         assert_eq!(rule.step(996.0), 0.2);
         assert_eq!(rule.step(1003.0), 0.2);
         assert_eq!(rule.step(995.0), 1.25);
@@ -74,7 +87,7 @@ mod tests {
     #[test]
     fn a_falling_maximum_is_lowered() {
         // 900 after 1000: (900 + 720)/2.
-        let mut rule = ns2(Some(1000.0));
+        let mut rule = scripted(Some(1000.0));
         assert!((rule.reduced(900.0, &flow(0, 900, 100)) - 720.0).abs() < 1e-9);
         assert!((rule.w_max.unwrap() - 810.0).abs() < 1e-9);
         assert_eq!(rule.reduced(10.0, &flow(0, 10, 100)), 5.0);

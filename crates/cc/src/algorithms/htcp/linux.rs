@@ -2,7 +2,7 @@
 
 use fairway_units::Duration;
 
-use crate::linux::{HZ, jiffies, packets_acked, to_jiffies};
+use crate::linux::{HZ, PhaseBefore, jiffies, packets_acked, to_jiffies};
 use crate::{Ack, Flow, Phase, Rule, Signal, Window};
 
 /// β in 1/128.
@@ -41,6 +41,7 @@ pub(super) struct Linux {
     /// Whether β may follow the delay: set at the first event of even throughput.
     pub(super) adaptive: bool,
     pub(super) packets_of_ack: u64,
+    pub(super) before: PhaseBefore,
     pub(super) min_rtt: u64,
     pub(super) max_rtt: u64,
     /// None before the first acknowledgement, at which TCP-Linux starts the module.
@@ -63,6 +64,7 @@ impl Linux {
             beta: BETA_MIN,
             adaptive: false,
             packets_of_ack: 1,
+            before: PhaseBefore::new(),
             min_rtt: 0,
             max_rtt: 0,
             last_congestion: None,
@@ -97,9 +99,14 @@ impl Linux {
     }
 
     /// `measure_achieved_throughput`.
-    pub(super) fn measure_throughput(&mut self, window: &Window, packets: u64, flow: &Flow) {
-        let now = jiffies(flow);
-        if !matches!(flow.phase, Phase::Open | Phase::Disorder) {
+    pub(super) fn measure_throughput(
+        &mut self,
+        window: &Window,
+        packets: u64,
+        phase: Phase,
+        now: u64,
+    ) {
+        if !matches!(phase, Phase::Open | Phase::Disorder) {
             self.packets = 0;
             self.packets_since = now;
             return;
@@ -211,14 +218,18 @@ impl Rule for Linux {
                 return;
             }
         }
-        if flow.phase == Phase::Open {
+        let phase = match self.rtt {
+            Rtt::EverySample => self.before.on_ack(flow),
+            Rtt::Smoothed { .. } => flow.phase,
+        };
+        if phase == Phase::Open {
             self.packets_of_ack = packets;
         }
         if let (Rtt::EverySample, Some(rtt)) = (self.rtt, ack.rtt) {
-            self.measure_rtt(to_jiffies(rtt), flow.phase == Phase::Open);
+            self.measure_rtt(to_jiffies(rtt), phase == Phase::Open);
         }
         if self.use_bandwidth_switch {
-            self.measure_throughput(window, packets, flow);
+            self.measure_throughput(window, packets, phase, jiffies(flow));
         }
     }
 
@@ -234,10 +245,12 @@ impl Rule for Linux {
     }
 
     fn on_rto(&mut self, flow: &Flow) {
+        self.before.change(Phase::Loss);
         self.reset(jiffies(flow));
     }
 
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
+        self.before.change(flow.phase);
         match self.rtt {
             Rtt::EverySample => {
                 if self.undo.take().is_some() {
