@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::memory;
 
-/// Size of one write of a bulk application. It affects only where PSH is set.
+/// Size of one write of a bulk application. What it leaves is pushed at its end (`tcp_push`).
 const PIECE_BYTES: u64 = 65_536;
 /// Most memory: `sk_sndbuf` is an `int`.
 const MOST_MEMORY: u64 = i32::MAX as u64;
@@ -140,12 +140,13 @@ impl WriteQueue {
                 self.waits = true;
                 return self.push();
             }
-            self.copy(end, room, sizes.most);
-            if self.written == end {
+            let piece_end = (self.written / PIECE_BYTES + 1) * PIECE_BYTES;
+            let write_end = end.min(piece_end);
+            self.copy(write_end, room, sizes.most);
+            if self.written == write_end {
                 self.mid_write = false;
                 return self.push();
             }
-            self.marked = self.marked.max(self.written - self.written % PIECE_BYTES);
             if self.written > self.marked + sizes.unmarked {
                 return self.push();
             }
@@ -160,15 +161,12 @@ impl WriteQueue {
     /// write continues.
     fn copy(&mut self, end: u64, room: u64, most: u64) {
         let left = end - self.written;
-        let continues = std::mem::replace(&mut self.mid_write, true)
-            && !self.written.is_multiple_of(PIECE_BYTES);
+        let continues = std::mem::replace(&mut self.mid_write, true);
         match self.unsent.back_mut() {
             Some(last) if room > 0 => {
-                let until = self.written + room.min(left);
-                let same_piece = self.written / PIECE_BYTES == (until - 1) / PIECE_BYTES;
-                last.end = until;
-                last.is_marked &= continues && same_piece;
-                self.written = until;
+                self.written += room.min(left);
+                last.end = self.written;
+                last.is_marked &= continues;
             }
             _ => {
                 self.written += most.min(left);
@@ -326,13 +324,19 @@ mod tests {
         queue.grow(46_080);
         assert!(queue.wakes(10 * MSS, 0));
         for next in [5, 10] {
-            queue.copy(u64::MAX, queue.room_of_last(next * MSS, 22 * MSS), 22 * MSS);
+            queue.copy(PIECE_BYTES, queue.room_of_last(next * MSS, 22 * MSS), 22 * MSS);
         }
         assert!(queue.marks_first());
         assert_eq!(queue.end_of_first(), 32 * MSS);
-        // 32 · 1448 = 46,336, and with 14 more 66,608: the next write has begun, not yet marked.
-        queue.copy(u64::MAX, 14 * MSS, 46 * MSS);
-        assert!(!queue.marks_first());
+        // 32 · 1448 = 46,336: the write ends after 19,200 more, 376 of them in a segment of their
+        // own, and its end is pushed.
+        queue.grow(200_000);
+        let ample = Sizes { most: 46 * MSS, ..sizes };
+        assert_eq!(queue.write(u64::MAX, 10 * MSS, 10 * MSS, ample), Written::Push);
+        assert_eq!((queue.written(), queue.marks_first()), (65_536, true));
+        // The next write has begun in the same buffer, and is not yet marked.
+        queue.copy(2 * PIECE_BYTES, MSS, 46 * MSS);
+        assert_eq!((queue.end_of_first(), queue.marks_first()), (65_536 + MSS, false));
     }
 
     #[test]
