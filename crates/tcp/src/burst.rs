@@ -23,7 +23,7 @@ pub const MAX_DEVICE_BYTES: u64 = 65_536;
 /// Longest deferral (`tcp_tso_should_defer`).
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Inputs of the decision about the next burst; sizes in segments.
+/// Inputs of the decision about the next burst; sizes in segments unless they say otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// Payload of a segment.
@@ -33,9 +33,9 @@ pub struct Allowance {
     /// Congestion window.
     pub cwnd: u64,
     /// Room in the peer's window.
-    pub window_room: u64,
+    pub window_room_bytes: u64,
     /// The peer's whole window.
-    pub window: u64,
+    pub window_bytes: u64,
     /// Data available from the application.
     pub available: u64,
     /// Limit of a burst.
@@ -103,27 +103,45 @@ fn most(mss: u64) -> u64 {
     (MAX_BUFFER_BYTES / mss).max(MIN_SEGMENTS)
 }
 
-/// Decide on a buffer of `buffer` segments.
-pub fn next(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
+impl Allowance {
+    /// What may leave now (`limit` in `tcp_tso_should_defer`).
+    fn limit_bytes(&self) -> u64 {
+        let room = self.cwnd.saturating_sub(self.in_flight);
+        room.saturating_mul(self.mss).min(self.window_room_bytes)
+    }
+
+    /// Whether that is so much of the window that it is sent.
+    fn is_share_of_window(&self) -> bool {
+        let window = self.cwnd.saturating_mul(self.mss).min(self.window_bytes);
+        self.limit_bytes() >= window / WINDOW_DIVISOR
+    }
+}
+
+/// Decide on a buffer of so many bytes.
+pub fn next(allowance: &Allowance, buffer_bytes: u64, now: Time) -> Burst {
     if allowance.in_flight >= allowance.cwnd
-        || allowance.window_room == 0
+        || allowance.window_room_bytes == 0
         || allowance.available == 0
     {
         return Burst::Full;
     }
     let cwnd_room = allowance.cwnd - allowance.in_flight;
+    let window_room = allowance.window_room_bytes.div_ceil(allowance.mss);
     let quota = quota(allowance);
     let largest = size(allowance);
-    let buffer = buffer.min(allowance.available);
+    let buffer = buffer_bytes.div_ceil(allowance.mss).min(allowance.available);
     let puts_off = || match allowance.size {
-        Size::Paced { .. } => defers(allowance, cwnd_room, largest, buffer, now),
-        Size::Device { .. } => defers_for_device(allowance, cwnd_room, largest, now),
+        Size::Paced { .. } => {
+            let may_grow = buffer == allowance.available;
+            defers(allowance, largest, (!may_grow).then_some(buffer_bytes), now)
+        }
+        Size::Device { .. } => defers_for_device(allowance, largest, now),
     };
     if buffer >= 2 && !allowance.waits_for_nothing && puts_off() {
-        let by_cwnd = cwnd_room < allowance.window_room && cwnd_room <= buffer;
+        let by_cwnd = cwnd_room < window_room && cwnd_room <= buffer;
         return Burst::Wait { by_cwnd };
     }
-    Burst::Send(quota.min(largest).min(allowance.window_room).min(buffer))
+    Burst::Send(quota.min(largest).min(window_room).min(buffer))
 }
 
 /// Most segments of a burst by the congestion window (`tcp_cwnd_test`).
@@ -140,14 +158,14 @@ pub fn ideal(allowance: &Allowance) -> u64 {
     quota(allowance).min(size(allowance))
 }
 
-/// Whether to defer a burst until the next acknowledgement allows a larger one.
-fn defers(allowance: &Allowance, cwnd_room: u64, largest: u64, buffer: u64, now: Time) -> bool {
-    let may_leave = cwnd_room.min(allowance.window_room);
-    let is_last = buffer == allowance.available;
+/// Whether to defer a burst until the next acknowledgement allows a larger one. A `whole` buffer
+/// gets no more data.
+fn defers(allowance: &Allowance, largest: u64, whole: Option<u64>, now: Time) -> bool {
+    let limit = allowance.limit_bytes();
     if now.since(allowance.last_sent_at) > PATIENCE
-        || may_leave >= largest
-        || (!is_last && may_leave >= buffer)
-        || is_share_of_window(allowance, may_leave)
+        || limit >= largest * allowance.mss
+        || whole.is_some_and(|bytes| limit >= bytes)
+        || allowance.is_share_of_window()
     {
         return false;
     }
@@ -159,24 +177,17 @@ fn defers(allowance: &Allowance, cwnd_room: u64, largest: u64, buffer: u64, now:
     oldest + srtt <= now + soon
 }
 
-/// Whether a burst is a large enough share of the window to be sent. The kernel divides bytes: a
-/// third of four segments exceeds one.
-fn is_share_of_window(allowance: &Allowance, segments: u64) -> bool {
-    segments * WINDOW_DIVISOR >= allowance.window.min(allowance.cwnd)
-}
-
 /// [`defers`] before Linux 3.12: wait for a third of the window or a device's largest burst, while
 /// acknowledgements arrive in quick succession.
-fn defers_for_device(allowance: &Allowance, cwnd_room: u64, largest: u64, now: Time) -> bool {
-    let may_leave = cwnd_room.min(allowance.window_room);
+fn defers_for_device(allowance: &Allowance, largest: u64, now: Time) -> bool {
     let waited = match allowance.size {
         Size::Device { tick, deferred_at: Some(at) } => now.since(at) >= tick * 2,
         _ => false,
     };
     !waited
         && allowance.in_flight > 0
-        && may_leave < largest
-        && !is_share_of_window(allowance, may_leave)
+        && allowance.limit_bytes() < largest * allowance.mss
+        && !allowance.is_share_of_window()
 }
 
 #[cfg(test)]
@@ -185,6 +196,10 @@ mod tests {
 
     fn at(us: u64) -> Time {
         Time::from_nanos(us * 1000)
+    }
+
+    fn of_segments(allowance: &Allowance, buffer: u64, now: Time) -> Burst {
+        next(allowance, buffer * allowance.mss, now)
     }
 
     fn paced(bytes_per_s: u64) -> Size {
@@ -197,8 +212,8 @@ mod tests {
             mss: 1448,
             in_flight,
             cwnd: 340,
-            window_room: 10_000,
-            window: 10_000,
+            window_room_bytes: 14_480_000,
+            window_bytes: 14_480_000,
             available: 1_000_000,
             size: paced(14_500_000),
             srtt: Some(Duration::from_millis(41)),
@@ -224,27 +239,30 @@ mod tests {
     fn small_room_waits_for_the_next_acknowledgement() {
         // Room for 2, 4, 6 or 7 segments waits; 9 are sent at once.
         for held in [2, 4, 6, 7] {
-            assert_eq!(next(&allowance(340 - held), 45, at(41_000)), Burst::Wait { by_cwnd: true });
+            assert_eq!(
+                of_segments(&allowance(340 - held), 45, at(41_000)),
+                Burst::Wait { by_cwnd: true }
+            );
         }
-        assert_eq!(next(&allowance(331), 45, at(41_000)), Burst::Send(9));
-        assert_eq!(next(&allowance(340), 45, at(41_000)), Burst::Full);
+        assert_eq!(of_segments(&allowance(331), 45, at(41_000)), Burst::Send(9));
+        assert_eq!(of_segments(&allowance(340), 45, at(41_000)), Burst::Full);
     }
 
     #[test]
     fn a_burst_is_sent_if_waiting_is_long_or_useless() {
         let little = allowance(338);
         // A millisecond since the last segment; no acknowledgement due; recovery; one segment.
-        assert_eq!(next(&little, 45, at(41_901)), Burst::Send(2));
+        assert_eq!(of_segments(&little, 45, at(41_901)), Burst::Send(2));
         let young = Allowance { oldest_sent_at: Some(at(5_000)), ..little };
-        assert_eq!(next(&young, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(of_segments(&young, 45, at(41_000)), Burst::Send(2));
         assert_eq!(
-            next(&Allowance { waits_for_nothing: true, ..little }, 45, at(41_000)),
+            of_segments(&Allowance { waits_for_nothing: true, ..little }, 45, at(41_000)),
             Burst::Send(2)
         );
-        assert_eq!(next(&little, 1, at(41_000)), Burst::Send(1));
+        assert_eq!(of_segments(&little, 1, at(41_000)), Burst::Send(1));
         // A third of a small window is sent.
         let small = Allowance { cwnd: 6, in_flight: 4, ..little };
-        assert_eq!(next(&small, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(of_segments(&small, 45, at(41_000)), Burst::Send(2));
     }
 
     #[test]
@@ -253,7 +271,7 @@ mod tests {
         let device = Size::Device { tick: Duration::from_millis(4), deferred_at: None };
         for size in [paced(14_500_000), device] {
             let window = |cwnd, in_flight| {
-                next(&Allowance { cwnd, in_flight, size, ..allowance(0) }, 45, at(41_000))
+                of_segments(&Allowance { cwnd, in_flight, size, ..allowance(0) }, 45, at(41_000))
             };
             assert_eq!(window(14, 10), Burst::Wait { by_cwnd: true });
             assert_eq!(window(14, 9), Burst::Send(5));
@@ -273,8 +291,8 @@ mod tests {
             in_flight: 0,
             ..allowance(0)
         };
-        assert_eq!(next(&fast, 45, at(41_000)), Burst::Send(10));
-        assert_eq!(next(&fast, 3, at(41_000)), Burst::Send(3));
+        assert_eq!(of_segments(&fast, 45, at(41_000)), Burst::Send(10));
+        assert_eq!(of_segments(&fast, 3, at(41_000)), Burst::Send(3));
     }
 
     #[test]
@@ -288,19 +306,40 @@ mod tests {
             ..allowance(340 - left)
         };
         // A third of 340 is 113, but a device takes 65,536 / 1448 = 45.
-        assert_eq!(next(&allowance(44, None), 45, at(41_000)), Burst::Wait { by_cwnd: true });
-        assert_eq!(next(&allowance(45, None), 45, at(41_000)), Burst::Send(45));
-        let small = Allowance { cwnd: 30, in_flight: 21, ..allowance(0, None) };
-        assert_eq!(next(&small, 45, at(41_000)), Burst::Wait { by_cwnd: true });
-        assert_eq!(next(&Allowance { in_flight: 20, ..small }, 45, at(41_000)), Burst::Send(10));
-        // Deferred 8 ms ago, two ticks; or nothing in flight; or in recovery.
-        assert_eq!(next(&allowance(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
         assert_eq!(
-            next(&allowance(2, Some(33_001)), 45, at(41_000)),
+            of_segments(&allowance(44, None), 45, at(41_000)),
             Burst::Wait { by_cwnd: true }
         );
-        assert_eq!(next(&Allowance { in_flight: 0, ..small }, 45, at(41_000)), Burst::Send(30));
+        assert_eq!(of_segments(&allowance(45, None), 45, at(41_000)), Burst::Send(45));
+        let small = Allowance { cwnd: 30, in_flight: 21, ..allowance(0, None) };
+        assert_eq!(of_segments(&small, 45, at(41_000)), Burst::Wait { by_cwnd: true });
+        assert_eq!(
+            of_segments(&Allowance { in_flight: 20, ..small }, 45, at(41_000)),
+            Burst::Send(10)
+        );
+        // Deferred 8 ms ago, two ticks; or nothing in flight; or in recovery.
+        assert_eq!(of_segments(&allowance(2, Some(33_000)), 45, at(41_000)), Burst::Send(2));
+        assert_eq!(
+            of_segments(&allowance(2, Some(33_001)), 45, at(41_000)),
+            Burst::Wait { by_cwnd: true }
+        );
+        assert_eq!(
+            of_segments(&Allowance { in_flight: 0, ..small }, 45, at(41_000)),
+            Burst::Send(30)
+        );
         let wrong = Allowance { waits_for_nothing: true, ..allowance(2, None) };
-        assert_eq!(next(&wrong, 45, at(41_000)), Burst::Send(2));
+        assert_eq!(of_segments(&wrong, 45, at(41_000)), Burst::Send(2));
+    }
+
+    #[test]
+    fn part_of_a_segment_of_the_peers_window_makes_no_burst() {
+        // 1824 bytes are more than a segment and less than a burst of two.
+        let slow = Allowance { size: paced(1_450_000), ..allowance(300) };
+        let little = Allowance { window_room_bytes: 1824, ..slow };
+        assert_eq!(of_segments(&little, 22, at(41_000)), Burst::Wait { by_cwnd: false });
+        let enough = Allowance { window_room_bytes: 2896, ..slow };
+        assert_eq!(of_segments(&enough, 22, at(41_000)), Burst::Send(2));
+        // All of a buffer that gets no more data.
+        assert_eq!(next(&little, 1824, at(41_000)), Burst::Send(2));
     }
 }

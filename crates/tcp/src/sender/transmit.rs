@@ -206,7 +206,7 @@ impl Sender {
         if self.pass.burst_left == 0 {
             let window_end = self.board.una().saturating_add(self.send_buffer);
             let allowance = self.allowance(available, window_end.min(self.right_edge));
-            match burst::next(&allowance, BUFFER_SEGMENTS, now) {
+            match burst::next(&allowance, BUFFER_SEGMENTS * self.segment_bytes, now) {
                 Burst::Send(segments) => {
                     self.deferred_at = None;
                     self.pass.burst_left = segments;
@@ -231,8 +231,8 @@ impl Sender {
             mss,
             in_flight: self.flight_segments(),
             cwnd: self.policy.window(self) / self.mss(),
-            window_room: (window_end - self.snd_nxt).div_ceil(mss),
-            window: (self.right_edge - self.board.una()).div_ceil(mss),
+            window_room_bytes: window_end - self.snd_nxt,
+            window_bytes: self.right_edge - self.board.una(),
             available: available.div_ceil(mss),
             size: self.burst_size(),
             srtt: self.rtt.srtt(),

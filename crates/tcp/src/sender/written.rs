@@ -162,7 +162,7 @@ impl Sender {
         let mut allowance = self.allowance(unsent, self.right_edge);
         allowance.waits_for_nothing |= at_once;
         let end_of_first = self.filled(end_of_first, &allowance);
-        match burst::next(&allowance, (end_of_first - self.snd_nxt).div_ceil(mss), now) {
+        match burst::next(&allowance, end_of_first - self.snd_nxt, now) {
             Burst::Send(segments) => {
                 let needed = end_of_first.min(self.right_edge) - self.snd_nxt;
                 let is_whole = end_of_first <= self.right_edge && end_of_first < written;
