@@ -2,6 +2,7 @@
 
 import json
 import struct
+from importlib.resources import files
 
 import pytest
 
@@ -13,6 +14,7 @@ from fairway.cli import main as cli
 from fairway.compare.agree import parting
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
+from fairway.experiment.scenarios import merged
 from fairway.results.captures import new_directory
 
 EXPERIMENT = """
@@ -192,18 +194,13 @@ def test_packets_of_one_instant(kernel):
     assert found.packets[0] > 90
 
 
-@pytest.mark.parametrize("cc", ["reno", "cubic", "yeah"])
-def test_the_same_packets_for_ten_seconds(kernel, cc):
-    document = parse_toml(EXPERIMENT, "experiment")
-    document["duration"] = "10 s"
-    document["topology"]["bottleneck"] = {
-        "rate": "10 Mbit/s",
-        "delay": "25 ms",
-        "jitter": {"mean": "0.6 ms", "deviation": "0.6 ms", "distribution": "uniform"},
-        "queue": {"kind": "droptail", "limit": "42 packets"},
-    }
+@pytest.mark.parametrize("cc", ["scalable", "yeah", "illinois", "bic"])
+def test_the_same_packets_for_thirty_seconds(kernel, cc):
+    sets = parse_toml((files("fairway.compare.agree") / "networks.toml").read_text("utf-8"), "set")
+    document = merged(sets["base"], sets["scenario"]["drophead"])
     found = fairway.first_difference(document, overrides={"flow.0.cc": cc})
     assert found.agrees, found.sentence()
+    assert found.packets[0] > 70_000
 
 
 def test_dctcp_asks_for_marks_by_itself(kernel):
