@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fairway
 from fairway.backends.linux import cache
 from fairway.errors import FairwayError
+from fairway.results.program_tables import program_tables
 
 #: 20 Mbit/s, a round trip of 100 ms, and one packet of a hundred lost.
 LOSSY = """
@@ -241,3 +243,32 @@ def test_flows_of_programs_are_in_the_results():
 def test_other_backends_refuse_programs(backend):
     with pytest.raises(FairwayError, match=r"flow\.greeting"):
         fairway.run(PROGRAMS, backend=backend)
+
+
+def program(**changes):
+    """What a summary has of one program."""
+    usual = {
+        "id": "download", "host": "d0", "command": ["curl", "http://s0/"], "started_s": 2.0,
+        "ended_s": 3.5, "exit_code": 0, "signal": None, "failure": None, "errno": None,
+        "stdout": "first\nlast \x1b[2J\n", "stderr": "warning\n", "output_bytes": [16, 8],
+    }  # fmt: skip
+    return {**usual, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "end", "output"),
+    [
+        ({}, "exit 0", "last \\x1b[2J"),
+        ({"exit_code": 7}, "exit 7", "warning"),
+        ({"exit_code": 7, "stderr": ""}, "exit 7", "last \\x1b[2J"),
+        ({"exit_code": None, "signal": 15, "stderr": "x" * 99}, "signal 15", "x" * 31 + "…"),
+        ({"exit_code": None, "ended_s": None, "stdout": "", "stderr": ""}, "running", ""),
+        ({"exit_code": None, "failure": "no such file"}, "not started", "no such file"),
+    ],
+)
+def test_reports_have_a_line_for_each_program(changes, end, output):
+    run = SimpleNamespace(summary={"programs": [program(**changes)]})
+    (table,) = program_tables(run)
+    ended = "–" if changes.get("ended_s", 0) is None else "3.500"
+    assert table.rows == [["download", "d0", "curl http://s0/", "2.000", ended, end, output]]
+    assert program_tables(SimpleNamespace(summary={})) == []

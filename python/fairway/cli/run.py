@@ -152,6 +152,7 @@ def run(
 def _show_run(result: "Run") -> None:
     from fairway.results import report
     from fairway.results.model_sections import sentences
+    from fairway.results.program_tables import program_tables
     from fairway.results.repeat import sentence
 
     typer.echo(f"{result.title}\n")
@@ -159,6 +160,7 @@ def _show_run(result: "Run") -> None:
         *report.flow_tables(result),
         *report.completion_table(result),
         *report.application_tables(result),
+        *program_tables(result),
     )
     tables = (*flows, *report.link_tables(result), *report.wlan_tables(result))
     terminal.show_table(*tables, report.metric_table(result))

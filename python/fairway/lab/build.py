@@ -26,6 +26,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 #: Examples that cannot run in a page -> why.
 UNFIT = {
     "own.toml": "its algorithm is in Python",
+    "programs.toml": "its programs need a real kernel",
     "trace.toml": "its link follows a trace in a file beside it",
 }
 

@@ -37,6 +37,7 @@ def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
     shaded = "The measuring window is shaded." if measuring_window(run.experiment) else ""
     from fairway.results.model_sections import is_of_models, model_sections
     from fairway.results.phase_charts import phase_tables
+    from fairway.results.program_tables import program_tables
 
     sections = [
         Section(
@@ -50,6 +51,7 @@ def run_report(run: RunData, metrics: Sequence[str] = ()) -> str:
                 *([] if own_tables else application_tables(run)),
                 *flow_tables(run),
                 *link_tables(run),
+                *program_tables(run),
                 *phase_tables(run),
                 *wlan_tables(run),
             ],
@@ -244,7 +246,8 @@ _BESIDE = 4
 def application_tables(run: RunData) -> list[Table]:
     """One table for each kind of application, one line per figure."""
     tables = []
-    entries = run.summary.get("applications", [])
+    # Of programs, `program_tables` says more.
+    entries = [one for one in run.summary.get("applications", []) if one["kind"] != "program"]
     for kind in dict.fromkeys(entry["kind"] for entry in entries):
         own = [entry for entry in entries if entry["kind"] == kind]
         figures = [
