@@ -446,3 +446,8 @@ def test_what_cannot_be_used(command, small):
     assert command(small, "--seeds", 1)[0] == 2
     assert command("nothing.toml")[0] == 2
     assert command(small, "--figures", "gif")[0] == 2
+
+
+def test_a_kernel_is_of_the_linux_backend(command, small):
+    code, _, err = command(small, "--against", "sim,model", "--kernel", "6.12")
+    assert (code, "--kernel: only with the backend linux, not with sim, model" in err) == (2, True)

@@ -94,6 +94,11 @@ def test_errors_of_fairway_itself_have_a_code_of_their_own(shell):
     assert b"expected a host, a colon and a command" in done.stderr
 
 
+def test_the_kernel_can_be_chosen(shell):
+    done = shell(CLEAN, "--kernel", "2.4", "--", "true")
+    assert (done.returncode, b"no kernel of that release was built" in done.stderr) == (125, True)
+
+
 def test_standard_input_is_read(shell):
     text = b"".join(b"%d\n" % number for number in range(100_000))
     done = shell(CLEAN, "--alone", "--", "sha256sum", given=text)

@@ -35,6 +35,10 @@ pub(crate) fn plan(text: &str) -> Reply {
              values, or use `fairway run`"
         ));
     }
+    if let Some(first) = plan.points.first() {
+        let experiment = from_document_with(&first.document, &catalogue()).map_err(words)?;
+        experiment.check_for_simulator().map_err(|error| format!("{SOURCE}: {error}"))?;
+    }
     let point = |point: Point| {
         refuse_captures(&point.document).map_err(|error| format!("{SOURCE}: {error}"))?;
         Ok(json!({

@@ -23,6 +23,7 @@ def agree(
     tolerance: list[str] | None = Option(
         None, metavar="METRIC=SHARE", help="Change a tolerance; may be repeated."
     ),
+    kernel: terminal.KernelChoice = None,
     assignments: terminal.Assignments = None,
     threads: terminal.Threads = None,
     figures: str = Option("", metavar="FORMATS", help="Also write figures: pdf,png,svg."),
@@ -41,6 +42,7 @@ def agree(
       fairway agree single.toml
       fairway agree single.toml --seeds 8 --tolerance goodput=0.5% --check
       fairway agree kernel     (the 17 algorithms of Linux on three paths)
+      fairway agree networks --kernel 6.12     (and on 23 networks, on another kernel)
       fairway agree single.toml --first-difference
 
     Each metric is equivalent, different or undecided at its tolerance, by the 90 % interval of
@@ -56,7 +58,7 @@ def agree(
         given = {"--out": out, "--seeds": seeds, "--tolerance": tolerance, "--figures": figures}
         _show_first_difference(
             experiment, [name for name, value in given.items() if value], as_json=as_json,
-            check=check, against=terminal.listed(against),
+            check=check, against=_sides(against, kernel),
             overrides=terminal.overrides(assignments), allow_python=allow_python, quiet=quiet,
         )  # fmt: skip
         return
@@ -65,7 +67,7 @@ def agree(
 
     place = out or Path("runs") / "agree" / run.stem(experiment)
     result = run.agree(
-        experiment, place, against=terminal.listed(against), seeds=seeds,
+        experiment, place, against=_sides(against, kernel), seeds=seeds,
         tolerances=dict(parse_tolerance(one) for one in tolerance or []),
         overrides=terminal.overrides(assignments), threads=threads,
         figures=terminal.listed(figures), allow_python=allow_python, quiet=quiet,
@@ -81,6 +83,19 @@ def agree(
         terminal.note_report(place)
     if check and not result.agrees:
         raise typer.Exit(1)
+
+
+def _sides(against: str, kernel: str | None) -> list[Any]:
+    """The backends as `fairway.agree` has them."""
+    names = terminal.listed(against)
+    if kernel is None:
+        return list(names)
+    from fairway.backends.linux.backend import Linux
+    from fairway.errors import InputError
+
+    if "linux" not in names:
+        raise InputError(f"--kernel: only with the backend linux, not with {', '.join(names)}")
+    return [Linux(kernel) if name == "linux" else name for name in names]
 
 
 def _show_first_difference(

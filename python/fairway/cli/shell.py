@@ -48,6 +48,9 @@ def shell(
     real_time_limit: float | None = Option(
         None, min=0.1, metavar="SECONDS", help="End the command after this real time."
     ),
+    kernel: str | None = Option(
+        None, metavar="RELEASE", help="Another kernel that was built, such as 6.12."
+    ),
     out: terminal.Out = None,
     capture: str | None = Option(
         None, metavar="PLACES", help="Capture packets: hosts, links, everything, or names."
@@ -79,7 +82,7 @@ def shell(
         code = _run(
             file, command, on, background or [], environment or [], date, time_limit,
             real_time_limit, out, capture, terminal.overrides(assignments, seed),
-            alone=alone, cc=cc, replace=replace, summary=summary,
+            alone=alone, cc=cc, kernel=kernel, replace=replace, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
         from fairway.backends.linux.shell import OutOfTime
@@ -105,6 +108,7 @@ def _run(
     *,
     alone: bool,
     cc: str | None,
+    kernel: str | None,
     replace: bool,
     summary: bool,
 ) -> int:
@@ -130,6 +134,7 @@ def _run(
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,
     )  # fmt: skip
     backend = Shell(
+        kernel,
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,

@@ -140,12 +140,14 @@ class Shell(Linux):
     """The backend for one command: it passes its streams on, and ends the run with it.
 
     Attributes:
+        kernel: Another kernel that was built, by its release; without it, as usual.
         environment: Variables of all programs of the command line, beside the usual ones.
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
     """
 
+    kernel: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     date_s: int = programs.DATE_S
     limit_s: float | None = None
@@ -155,7 +157,7 @@ class Shell(Linux):
 
     def __post_init__(self) -> None:
         """Let virtual time stand still for as long as the command may take."""
-        super().__init__()
+        super().__init__(self.kernel)
         self.patience_s = self.limit_s
 
     def run(
