@@ -117,6 +117,74 @@ def test_files_are_this_machines_and_what_is_written_is_gone(shell, tmp_path):
     assert not Path("/etc/f-new").exists()
 
 
+def test_files_are_kept_in_the_results(shell, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "old").write_text("as it was")
+    script = (
+        "mkdir -p mine/a/b; echo deep > mine/a/b/c; ln -s /etc/passwd mine/link; mkdir mine/empty;"
+        "echo new > one; chmod 750 one; echo in memory > /run/two; ln -s one three; exit 4"
+    )
+    done = shell(
+        CLEAN, "--out", "out", "--keep", "mine", "--keep", "./one", "--keep", "/run/two",
+        "--keep", "three", "--keep", "d0:one", "--background", "d0: sh -c 'echo there > one'",
+        *sh(script),
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == b"fairway: --keep: s0:mine: left out 1 special file\n"
+    files = tmp_path / "out" / "files"
+    found = {str(path.relative_to(files)): path for path in files.rglob("*") if path.is_file()}
+    texts = {name: path.read_text() for name, path in found.items()}
+    assert texts == {
+        "s0/mine/a/b/c": "deep\n", "s0/one": "new\n", "s0/run/two": "in memory\n",
+        "s0/three": "new\n", "d0/one": "there\n",
+    }  # fmt: skip
+    assert not any(path.is_symlink() for path in files.rglob("*"))
+    assert found["s0/one"].stat().st_mode & 0o777 == 0o754
+    # Known to be of Fairway: the directory can be replaced.
+    again = shell(CLEAN, "--out", "out", "--replace", *sh("true"))
+    assert again.returncode == 0, again.stderr
+    assert not files.exists()
+
+
+def test_what_is_not_kept_is_said(shell, tmp_path):
+    script = "ln -s /../../../fairway/plan.json out; truncate -s 2G large; mkfifo pipe"
+    keeps = [word for path in ("gone", "out", "large", "pipe") for word in ("--keep", path)]
+    done = shell(CLEAN, "--out", "out", *keeps, *sh(script))
+    assert done.returncode == 125
+    said = done.stderr.decode().splitlines()
+    assert [line.split(": ")[2:] for line in said] == [
+        ["s0:gone", "not kept", "No such file or directory (os error 2)"],
+        ["s0:out", "not kept", "No such file or directory (os error 2)"],
+        ["s0:large", "not kept", "more than 1 GiB or 10000 files are to be kept"],
+        ["s0:pipe", "not kept", "it is neither a file nor a directory"],
+    ]
+    assert (tmp_path / "out" / "summary.json").is_file()
+    assert not (tmp_path / "out" / "files").exists()
+
+
+@pytest.mark.parametrize(
+    ("keeps", "reason"),
+    [
+        (["a/../../b"], "has a .. in it"),
+        (["/"], "all files of a host"),
+        ([":a"], "expected PATH or HOST:PATH"),
+        (["d7:a"], "no program reaches a host 'd7'"),
+        (["a", "./a/b"], "would be at the same place"),
+    ],
+)
+def test_paths_that_cannot_be_kept_are_refused(shell, tmp_path, keeps, reason):
+    options = [word for path in keeps for word in ("--keep", path)]
+    done = shell(CLEAN, "--out", "out", *options, *sh("true"))
+    assert (done.returncode, (tmp_path / "out").exists()) == (125, False)
+    assert reason in done.stderr.decode()
+
+
+def test_files_are_kept_in_a_directory_that_is_named(shell):
+    done = shell(CLEAN, "--keep", "a", *sh("true"))
+    assert done.returncode == 125
+    assert b"--keep: needs --out DIR" in done.stderr
+
+
 def test_hosts_have_names_and_an_environment_of_their_own(shell, monkeypatch):
     monkeypatch.setenv("SECRET", "1")
     monkeypatch.setenv("PASSED", "on")

@@ -27,6 +27,11 @@ pub fn root(host: usize) -> PathBuf {
     Path::new(ROOTS).join(host.to_string()).join("root")
 }
 
+/// What was written below the root directory of a host, but for other file systems there.
+pub fn upper(host: usize) -> PathBuf {
+    Path::new(ROOTS).join(host.to_string()).join("upper")
+}
+
 /// Makes the files of all hosts of a plan.
 pub fn make(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
     let names: String =

@@ -15,6 +15,7 @@ mod hosts;
 mod packet;
 mod programs;
 mod run;
+mod saved_files;
 mod setup;
 mod states;
 mod supervise;

@@ -47,6 +47,9 @@ pub struct Plan {
     /// Programs of the host machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
+    /// Files that are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<Keep>,
     /// The date at the beginning, in seconds from the start of 1970, if it is not the kernel's own.
     #[serde(default)]
     pub date_s: Option<u64>,
@@ -413,6 +416,15 @@ pub struct Program {
     /// Whether the run ends with it.
     #[serde(default)]
     pub is_last: bool,
+}
+
+/// A file of a host, or what was written in a directory, that is kept after the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keep {
+    /// Index of its host.
+    pub host: usize,
+    /// Its path, from the host's root.
+    pub path: String,
 }
 
 /// An integer socket option.

@@ -7,6 +7,7 @@
 //! - `transfer-<index>.bin`: of each transfer, a [`FlowSample`] for each of its connections and samples,
 //!   in the order of time; one without `tcp_info` says when the next one's interval begins.
 //! - `program-<index>.1` and `.2`: what each program has written to its standard output and error.
+//! - `saved.json`: one [`SavedFiles`] for each path that is to be kept, and `saved/<index>`, the file or directory.
 //! - `queues.bin`: one [`QueueSample`] for each reported queue and sample.
 //! - `totals.json`: [`Totals`], written last: without it the run was not completed.
 //! - `progress`: virtual nanoseconds done, as text, written again and again.
@@ -163,6 +164,24 @@ pub struct Totals {
 /// The file of what a program writes to its standard output (1) or error (2).
 pub fn output_file(program: usize, stream: u32) -> String {
     format!("program-{program}.{stream}")
+}
+
+/// Directory of the files that are kept.
+pub const SAVED: &str = "saved";
+/// List of them.
+pub const SAVED_LIST: &str = "saved.json";
+
+/// What was kept under one path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedFiles {
+    /// Regular files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Links, special files and names that are not UTF-8, which are not kept.
+    pub left_out: u64,
+    /// Why not all was kept.
+    pub failure: Option<String>,
 }
 
 /// One program.

@@ -20,6 +20,7 @@ use crate::counters::{Asker, Counters};
 use crate::datagrams::Datagrams;
 use crate::driven::{Applications, SINK, SOURCE};
 use crate::programs::{self, HEAD_START_NS, Program};
+use crate::saved_files;
 use crate::setup::{Namespaces, RUN_DIRECTORY, any_socket};
 use crate::states::States;
 use crate::sys;
@@ -381,6 +382,7 @@ impl<'a> Run<'a> {
         for transfer in self.transfers {
             self.totals.transfers.push(transfer.finish()?);
         }
+        saved_files::keep(self.plan)?;
         self.totals.programs.extend(self.programs.iter().map(Program::totals));
         let failed = |error| Error::new("writing the results", error);
         for (index, (flow, connection)) in

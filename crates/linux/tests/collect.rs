@@ -119,6 +119,7 @@ fn the_plan() -> Plan {
         transfers: Vec::new(),
         hosts: Vec::new(),
         programs: Vec::new(),
+        keep: Vec::new(),
         date_s: None,
         queues: vec![queue("bottleneck"), queue("bottleneck/reverse")],
         capture: None,

@@ -55,6 +55,11 @@ def shell(
     capture: str | None = Option(
         None, metavar="PLACES", help="Capture packets: hosts, links, everything, or names."
     ),
+    keep: list[str] | None = Option(
+        None,
+        metavar="[HOST:]PATH",
+        help="Keep a file, or what is written in a directory, in --out; may be repeated.",
+    ),
     seed: terminal.Seed = None,
     assignments: terminal.Assignments = None,
     replace: terminal.Replace = False,
@@ -63,8 +68,8 @@ def shell(
     """Run a command on a host of the experiment's network.
 
     The command runs on a real Linux kernel, in virtual time, without root; what it writes to files
-    is gone at the end. Other hosts have names: s0, d0, or those of the experiment. fairway shell
-    ends with the command, and as it does.
+    is gone at the end, but for --keep. Other hosts have names: s0, d0, or those of the experiment.
+    fairway shell ends with the command, and as it does.
 
     \b
     Examples:
@@ -72,6 +77,7 @@ def shell(
       fairway shell path.toml --background 'd0: iperf3 -s' -- iperf3 -c d0
       fairway shell path.toml --on d0 --time-limit "10 min" -- ./client
       fairway shell path.toml --out runs/mine --capture hosts -- ./client
+      fairway shell path.toml --out runs/mine --keep copy -- scp d0:file copy
 
     \b
     Exit codes: those of the command; 128 + N if signal N has ended it;
@@ -81,7 +87,7 @@ def shell(
     try:
         code = _run(
             file, command, on, background or [], environment or [], date, time_limit,
-            real_time_limit, out, capture, terminal.overrides(assignments, seed),
+            real_time_limit, out, capture, keep or [], terminal.overrides(assignments, seed),
             alone=alone, cc=cc, kernel=kernel, replace=replace, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
@@ -104,6 +110,7 @@ def _run(
     real_time_limit: float | None,
     out: Path | None,
     capture: str | None,
+    keep: list[str],
     changes: dict[str, object],
     *,
     alone: bool,
@@ -113,6 +120,7 @@ def _run(
     summary: bool,
 ) -> int:
     from fairway.backends.linux import programs
+    from fairway.backends.linux.saved_files import Keep
     from fairway.backends.linux.shell import Background, Shell, exit_code, with_command
     from fairway.experiment.plan import plan, source_of_experiment
     from fairway.ground import store
@@ -127,6 +135,9 @@ def _run(
         raise InputError(f"{file}: a sweep of {len(planned.points)} runs; a command runs in one")
     if out is None and captures.are_wanted(planned.points[0].experiment):
         raise InputError("--capture: needs --out DIR, where the captures shall go")
+    keeps = [Keep.parse(text) for text in keep]
+    if keeps and out is None:
+        raise InputError("--keep: needs --out DIR, where the files shall go: DIR/files/HOST/PATH")
     if out is not None:
         store.check_writable(out, "run")
     document = with_command(
@@ -138,11 +149,17 @@ def _run(
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,
+        keeps=keeps,
     )
     run = backend.run(document)
     code, said = exit_code(run)
     if said is not None:
         terminal.note(f"fairway: {said}")
+    if (saved := backend.saved) is not None:
+        run.keep_files(saved.directory)
+        for sentence in saved.said:
+            terminal.note(f"fairway: {sentence}")
+        code = code or (_FAILED if saved.failed else 0)
     if summary:
         _print_tables(run)
     if out is not None:

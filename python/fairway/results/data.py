@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: What only runs on a kernel have.
 TCP_INFO = "tcp_info.parquet"
 CAPTURES = "captures"
+#: What programs have written and was kept, by host.
+FILES = "files"
 #: What only runs have whose experiment says `losses = true`.
 LOSSES = "losses.parquet"
 #: What only runs that were captured have.
@@ -92,6 +94,7 @@ class RunData:
         self._let_go: Callable[[], object] | None = None
         if captures is not None and owns_captures:
             self._let_go = weakref.finalize(self, shutil.rmtree, captures, ignore_errors=True)
+        self._kept_files: Path | None = None
 
     @property
     def title(self) -> str:
@@ -291,6 +294,16 @@ class RunData:
         """Put its captures, if there are any, into its directory."""
         if self.captures is not None:
             copy_captures(self.captures, target / CAPTURES)
+
+    def keep_files(self, directory: Path) -> None:
+        """Save the files of a directory with its own; the directory goes with this object."""
+        self._kept_files = directory
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+
+    def write_kept_files(self, target: Path) -> None:
+        """Put the files that programs have written, if some are kept, into its directory."""
+        for host in self._kept_files.iterdir() if self._kept_files is not None else ():
+            shutil.copytree(host, target / FILES / host.name)
 
     def __repr__(self) -> str:
         metrics = ", ".join(

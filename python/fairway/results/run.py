@@ -68,6 +68,7 @@ class Run(RunData):
         def fill(target: Path) -> None:
             store.write_files(target, self.files(engine=engine))
             self.write_captures(target)
+            self.write_kept_files(target)
 
         store.write_directory(path, fill, source=source)
         if self._let_go is not None:

@@ -144,6 +144,7 @@ impl Common {
             transfers: self.transfers.clone(),
             hosts: Vec::new(),
             programs: Vec::new(),
+            keep: Vec::new(),
             date_s: None,
             queues: Vec::new(),
             capture: None,

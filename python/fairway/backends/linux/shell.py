@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
-from fairway.backends.linux import programs
+from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.backend import Linux
 from fairway.errors import InputError, RunFailed
 from fairway.results.run import Run
@@ -145,6 +145,7 @@ class Shell(Linux):
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
+        keeps: Files of hosts that are kept; what became of them is in `saved` after the run.
     """
 
     kernel: str | None = None
@@ -152,6 +153,10 @@ class Shell(Linux):
     date_s: int = programs.DATE_S
     limit_s: float | None = None
     keeps_input: bool = True
+    keeps: Sequence[saved_files.Keep] = ()
+    saved: saved_files.SavedFiles | None = None
+    _places: list[Path] = field(default_factory=list)
+    _directory: Path = Path()
     _streams: list[_Stream] = field(default_factory=list)
     _began: float = 0.0
 
@@ -183,6 +188,9 @@ class Shell(Linux):
             label = b""
             if is_command:
                 program["is_last"] = True
+                self._places = saved_files.ask(
+                    plan, self.keeps, program["host"], program["directory"]
+                )
                 if self.keeps_input and _keep_input(directory / _INPUT):
                     program["input"] = _INPUT
             else:
@@ -191,6 +199,7 @@ class Shell(Linux):
             for number, target in enumerate(outputs, 1):
                 path = directory / f"program-{index}.{number}"
                 self._streams.append(_Stream(path, target, label))
+        self._directory = directory
         self._began = time.monotonic()
 
     def pump(self) -> None:
@@ -201,10 +210,11 @@ class Shell(Linux):
             raise OutOfTime(f"ended after {self.limit_s:g} s of real time (--real-time-limit)")
 
     def finish(self) -> None:
-        """Pass on the rest."""
+        """Pass on the rest, and take the files that are kept."""
         for stream in self._streams:
             stream.pump()
             stream.close()
+        self.saved = saved_files.collect(self._directory, self._places)
 
 
 class OutOfTime(RunFailed):
