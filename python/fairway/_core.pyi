@@ -289,6 +289,7 @@ class LinuxData:
         programs: Programs of this machine that ran, and what became of them, as JSON.
         ended_s: When the run ended, if before its time.
         remarks: What has to be known of the network and its captures.
+        losses: Single losses, if asked for, and their `loss_flow_ids` and `loss_link_ids`.
     """
 
     summary: str
@@ -306,6 +307,7 @@ class LinuxData:
     programs: str
     ended_s: float | None
     remarks: list[str]
+    losses: tuple[dict[str, NDArray[Any]], list[str], list[str]] | None
 
 class _Algorithms(Protocol):
     """Name in an experiment to class, as a mapping has it."""

@@ -100,6 +100,29 @@ def test_datagrams_meet_the_same_fate_as_in_the_simulator(kernel):
         assert delays[0] == pytest.approx(delays[1], abs=2e-6)
 
 
+def test_the_list_of_losses_is_that_of_the_simulator(kernel):
+    """One flow through a queue that is too small for it, on a link that loses and damages."""
+    network = DATAGRAMS.partition("[[flow]]")[0].replace('"20 Mbit/s"', '"1 Mbit/s"')
+    text = f"""
+{network}
+queue = {{ limit = "5 packets" }}
+[[flow]]
+kind   = "cbr"
+rate   = "1.6 Mbit/s"
+packet = "1000 bytes"
+[measure]
+losses = true
+"""
+    listed, expected = (fairway.run(text, backend=name).losses for name in ("linux", "sim"))
+    assert set(expected["cause"]) == {"dropped", "lost", "damaged"}
+    assert listed.drop("t_s").equals(expected.drop("t_s"))
+    # A kernel is up to two microseconds later, so that a queue that is about to have room may drop
+    # the packet before.
+    is_close = (listed["t_s"] - expected["t_s"]).abs() < 3e-6
+    assert is_close.mean() > 0.99
+    assert fairway.run(DATAGRAMS, backend="linux").losses is None
+
+
 def test_a_cell_is_captured_at_the_simulators_places(kernel, tmp_path):
     overrides = {"capture.at": "everything"}
     run = fairway.run(CELL, backend="linux", overrides=overrides)

@@ -206,6 +206,18 @@ def test_a_ping_takes_the_round_trip_of_the_path(shell):
     assert times == pytest.approx([100 + 2 * 98 * 8 / 20e3] * 3, abs=0.2)
 
 
+def test_captures_show_a_ping(shell, tmp_path):
+    needs("ping", "tcpdump")
+    words = ("--alone", "--out", "out", "--capture", "hosts", "--", "ping", "-c", "2", "d0")
+    done = shell(CLEAN, *words)
+    assert done.returncode == 0, done.stderr
+    read = ["tcpdump", "-n", "-t", "-r", str(tmp_path / "out" / "captures" / "d0.pcapng")]
+    printed = subprocess.run(read, capture_output=True, check=True, text=True).stdout
+    shown = re.findall(r"ICMP echo (\w+), id \d+, seq (\d), length (\d+)", printed)
+    # 56 bytes and the header of ICMP.
+    assert shown == [(kind, str(n), "64") for n in (1, 2) for kind in ("request", "reply")]
+
+
 def test_a_time_limit_ends_what_never_ends(shell):
     done = shell(CLEAN, "--time-limit", "2 s", *sh("while true; do date +%s; sleep 1; done"))
     assert done.returncode == 124
@@ -309,6 +321,42 @@ def test_flows_of_programs_are_in_the_results():
         "cubic#0",
         "greeting",
         "greeting/reverse",
+    ]
+
+
+def test_flows_between_the_same_hosts_are_counted_on_the_first():
+    text = (
+        CLEAN
+        + """
+[[flow]]
+id = "there"
+from = "left"
+to = "right"
+program = ["ping", "-c", "2", "-s", "1000", "right"]
+[[flow]]
+id = "again"
+from = "left"
+to = "right"
+program = ["ping", "-c", "3", "-s", "1000", "right"]
+[[flow]]
+id = "back"
+from = "right"
+to = "left"
+direction = "reverse"
+program = ["ping", "-c", "4", "-s", "1000", "left"]
+"""
+    )
+    needs("ping")
+    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux")
+    flows = {flow["id"]: flow for flow in run.summary["flows"]}
+    assert list(flows) == ["cubic#0", "there", "there/reverse"]
+    # Each of the nine requests and its answer: 1000 bytes and the header of ICMP.
+    for name in ("there", "there/reverse"):
+        assert flows[name]["goodput_bps"] * 6 / 8 == pytest.approx(9 * 1008)
+    told = [warning.partition(";")[0] for warning in run.warnings]
+    assert told == [
+        f"flow {name}: its packets are counted as those of flow there, which has the same hosts"
+        for name in ("again", "back")
     ]
 
 

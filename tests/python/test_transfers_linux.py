@@ -104,3 +104,30 @@ def test_the_simulator_refuses_what_only_a_program_chooses():
     given = {"duration": 20, "start": 8, "delay": "100 ms", "stack": "", "flow": flow}
     with pytest.raises(InputError, match=r"flow\.transfer\.connections: \"auto\""):
         fairway.run(EXPERIMENT.format(**given))
+
+
+@pytest.mark.usefixtures("kernel")
+def test_connections_of_a_program_take_the_routes_of_the_simulators():
+    text = """
+duration = "10 s"
+[topology]
+kind      = "parallel"
+multipath = "in-turn"
+[[topology.link]]
+id    = "north"
+rate  = "10 Mbit/s"
+delay = "20 ms"
+[[topology.link]]
+id    = "south"
+rate  = "10 Mbit/s"
+delay = "20 ms"
+[[flow]]
+id          = "transfer"
+cc          = "cubic"
+connections = 2
+program     = "fairway-plain"
+"""
+    found, simulated = (fairway.run(text, backend=name) for name in ("linux", "sim"))
+    for run in (found, simulated):
+        used = {link["id"]: link["utilisation"] for link in run.summary["links"]}
+        assert min(used["north"], used["south"]) > 0.9

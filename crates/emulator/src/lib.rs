@@ -6,6 +6,7 @@
 
 mod abi;
 mod headers;
+pub mod losses;
 pub mod message;
 mod paths;
 mod session;

@@ -13,6 +13,8 @@ pub const INSTRUCTIONS: &str = "network.json";
 pub const MEASURED: &str = "network-measured.json";
 /// The file with a [`fairway_guest::record::QueueSample`] for each reported link and sample.
 pub const SAMPLES: &str = "network-queues.bin";
+/// The list of [`crate::losses`], if the experiment asks for it.
+pub const LOSSES: &str = "network-losses.bin";
 /// The file that says why the library gave up, if it did: where the guest says so too.
 pub const ERROR: &str = "error";
 
@@ -26,6 +28,9 @@ pub struct Instructions {
     pub devices: u32,
     /// The connections of the experiment, and its datagram flows behind them.
     pub flows: Vec<Ends>,
+    /// The first and the number of connections that a program opens between the same hosts.
+    #[serde(default)]
+    pub groups: Vec<[u32; 2]>,
 }
 
 /// The ends of a flow.
@@ -65,4 +70,16 @@ pub struct Measured {
     pub foreign_packets: u64,
     /// What has to be known of its captures.
     pub remarks: Vec<String>,
+    /// What belongs to the list of losses, if there is one.
+    #[serde(default)]
+    pub losses: Option<OfLosses>,
+}
+
+/// What belongs to a list of losses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfLosses {
+    /// The names of all link directions.
+    pub link_ids: Vec<String>,
+    /// Losses that are not listed.
+    pub left_out: u64,
 }

@@ -4,14 +4,18 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairway_capture::packet::Packet;
+use fairway_capture::packet::{Packet, Transport};
+use fairway_capture::write::{Frame, ICMP, ICMP_BYTES};
 use fairway_guest::record::{FlowMark, QueueSample};
 use fairway_sim::{Emulated, Emulator, Outcome, PathCounts, Sent};
 use fairway_spec::from_document;
 use fairway_units::Time;
 
 use crate::headers::Headers;
-use crate::message::{ERROR, INSTRUCTIONS, Instructions, MEASURED, Measured, SAMPLES};
+use crate::losses;
+use crate::message::{
+    ERROR, INSTRUCTIONS, Instructions, LOSSES, MEASURED, Measured, OfLosses, SAMPLES,
+};
 use crate::paths::Paths;
 
 /// Where captures go, in a run directory.
@@ -68,7 +72,7 @@ impl Session {
         Ok(Session {
             directory: directory.to_owned(),
             emulator: Emulator::new(experiment, &captures).map_err(|e| failed(&captures, &e))?,
-            paths: Paths::new(instructions.flows, connections),
+            paths: Paths::new(instructions.flows, connections, &instructions.groups),
             devices: instructions.devices,
             marks,
             samples: BufWriter::new(file),
@@ -109,11 +113,11 @@ impl Session {
             precedence,
             is_held,
         };
-        let headers = match self.emulator.captures() {
-            true => Packet::of_frame(RAW_IP, bytes, packet.ip_bytes),
+        let frame = match self.emulator.captures() {
+            true => captured(bytes, packet.ip_bytes),
             false => None,
         };
-        let slot = self.emulator.send(sent, headers.as_ref());
+        let slot = self.emulator.send(sent, frame);
         self.outcomes.extend(self.emulator.outcomes());
         Ok(Some((slot, is_held)))
     }
@@ -163,6 +167,12 @@ impl Session {
         self.advance(now_ns)?;
         self.samples.flush().map_err(|error| format!("writing {SAMPLES}: {error}"))?;
         let emulated = self.emulator.finish()?;
+        if let Some(list) = &emulated.losses {
+            let path = self.directory.join(LOSSES);
+            File::create(&path)
+                .and_then(|file| losses::write(list, &mut BufWriter::new(file)))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
         let measured = measured(emulated, &self.paths, self.foreign_packets);
         let path = self.directory.join(MEASURED);
         let text = serde_json::to_vec(&measured).map_err(|error| error.to_string())?;
@@ -187,6 +197,19 @@ impl Session {
     }
 }
 
+/// A packet as captures show it, from its first bytes.
+fn captured(bytes: &[u8], ip_bytes: u32) -> Option<Frame> {
+    let packet = Packet::of_frame(RAW_IP, bytes, ip_bytes)?;
+    match packet.transport {
+        Transport::Other(ICMP) => {
+            let at = usize::from(bytes[0] & 0xf) * 4;
+            let header = bytes.get(at..at + ICMP_BYTES)?.try_into().ok()?;
+            Frame::of_icmp(&packet, header).ok()
+        }
+        _ => Frame::of(&packet).ok(),
+    }
+}
+
 /// Says in a run directory why a network was given up.
 pub fn note_failure(directory: &Path, why: &str) {
     // Without it, the console has to do.
@@ -194,7 +217,7 @@ pub fn note_failure(directory: &Path, why: &str) {
 }
 
 fn measured(emulated: Emulated, of: &Paths, foreign_packets: u64) -> Measured {
-    let Emulated { links, wlan, window, paths, routes, remarks, .. } = emulated;
+    let Emulated { links, wlan, window, paths, losses, link_ids, routes, remarks } = emulated;
     let mark = |counts: &PathCounts| FlowMark {
         arrivals: counts.arrivals,
         wire_bytes: counts.wire_bytes,
@@ -222,5 +245,6 @@ fn measured(emulated: Emulated, of: &Paths, foreign_packets: u64) -> Measured {
         routes,
         foreign_packets,
         remarks,
+        losses: losses.map(|losses| OfLosses { link_ids, left_out: losses.left_out }),
     }
 }

@@ -5,10 +5,11 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fairway_application::Direction;
-use fairway_emulator::message::{MEASURED, Measured, SAMPLES};
+use fairway_emulator::losses;
+use fairway_emulator::message::{LOSSES, MEASURED, Measured, OfLosses, SAMPLES};
 use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{FlowTotals, Totals, transfer_file};
-use fairway_schema::{FlowSummary, Metrics, QueueSeries, Series, Summary};
+use fairway_schema::{Cause, FlowSummary, Losses, Metrics, QueueSeries, Series, Summary};
 use fairway_spec::{Experiment, Flow};
 use fairway_units::NANOS_PER_SEC;
 use serde::Serialize;
@@ -59,6 +60,19 @@ pub struct Collected {
     pub programs: Vec<Ran>,
     /// What has to be known of the network and its captures.
     pub remarks: Vec<String>,
+    /// Packets that did not arrive, one by one, if the experiment asks for them.
+    pub losses: Option<ListedLosses>,
+}
+
+/// Packets that did not arrive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedLosses {
+    /// One row each.
+    pub rows: Losses,
+    /// Names of the flows, in the order of their indices.
+    pub flow_ids: Vec<String>,
+    /// Names of the link directions, in the order of their indices.
+    pub link_ids: Vec<String>,
 }
 
 /// A connection that was not there from its flow's start to the end: a result as any other.
@@ -142,16 +156,23 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     let queues = samples::queues(experiment, &plan, Source::open(directory, name)?)?;
     let mut summary = summarise(experiment, &flows, &plan, &totals, &series, &tcp_info, &queues)
         .map_err(|what| damaged(what.to_string()))?;
-    let (mut remarks, mut of_commands) = (Vec::new(), Vec::new());
+    let (mut remarks, mut of_commands, mut losses) = (Vec::new(), Vec::new(), None);
     if let Some(measured) = measured {
-        remarks.clone_from(&measured.remarks);
+        if let Some(of) = &measured.losses {
+            losses = Some(listed_losses(experiment, of, Source::open(directory, LOSSES)?)?);
+            if of.left_out > 0 {
+                let left_out = of.left_out;
+                remarks.push(format!("of the losses, {left_out} more than are kept were left out"));
+            }
+        }
+        remarks.extend_from_slice(&measured.remarks);
         if measured.foreign_packets > 0 {
             remarks.push(format!(
                 "{} packets belonged to no flow and were dropped",
                 measured.foreign_packets
             ));
         }
-        of_commands = commands::flows(&measured, experiment);
+        of_commands = commands::flows(&measured, experiment, &mut remarks);
         emulated::complete(measured, experiment, &plan.rows(), &mut summary);
     }
     let broken = broken(experiment, &flows, &totals);
@@ -203,7 +224,26 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         ended_s: totals.ended_ns.map(|nanos| nanos as f64 / NANOS_PER_SEC as f64),
         programs,
         remarks,
+        losses,
     })
+}
+
+/// The list of losses, with the names of its flows and links.
+fn listed_losses(
+    experiment: &Experiment,
+    of: &OfLosses,
+    mut source: Source,
+) -> Result<ListedLosses, CollectError> {
+    // As the network counts its paths: two for each connection, then the datagram flows.
+    let of_connection = |flow: &Flow| {
+        [Direction::Forward, Direction::Reverse].map(|way| flow.id.clone() + way.suffix())
+    };
+    let mut flow_ids: Vec<String> = experiment.flows.iter().flat_map(of_connection).collect();
+    flow_ids.extend(experiment.datagrams.iter().map(|flow| flow.id.clone()));
+    let below = [flow_ids.len(), of.link_ids.len(), Cause::NAMES.len()].map(|count| count as u32);
+    let rows = losses::read(&mut source, below, Losses::MOST as u64)
+        .map_err(|error| source.failure(error))?;
+    Ok(ListedLosses { rows, flow_ids, link_ids: of.link_ids.clone() })
 }
 
 /// The flows that metrics compare with each other: those of TCP towards their sinks, or datagrams where there

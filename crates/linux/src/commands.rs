@@ -1,5 +1,6 @@
 //! What programs of this machine have done, and the traffic between their hosts.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,12 +95,31 @@ fn text(path: &Path) -> Result<String, (PathBuf, io::Error)> {
     }
 }
 
-/// The traffic between the hosts of each flow of commands, there and back.
-pub(crate) fn flows(measured: &Measured, experiment: &Experiment) -> Vec<FlowSummary> {
+/// The traffic between the hosts of each flow of commands, there and back. The network knows hosts: of
+/// several flows between the same two, the first has it all, and a remark says so.
+pub(crate) fn flows(
+    measured: &Measured,
+    experiment: &Experiment,
+    remarks: &mut Vec<String>,
+) -> Vec<FlowSummary> {
     let span = experiment.measure.to.since(experiment.measure.from);
     let mut flows = Vec::new();
+    let mut first_between: BTreeMap<[&str; 2], &str> = BTreeMap::new();
     for (index, of_flow) in commands(experiment) {
         let flow = &experiment.flows[index];
+        let mut hosts = of_flow.hosts.each_ref().map(String::as_str);
+        hosts.sort_unstable();
+        let first = *first_between.entry(hosts).or_insert(&flow.id);
+        if first != flow.id {
+            if !of_flow.program.is_empty() {
+                remarks.push(format!(
+                    "flow {}: its packets are counted as those of flow {first}, which has the same \
+                     hosts; for figures of its own, give it hosts of its own",
+                    flow.id
+                ));
+            }
+            continue;
+        }
         let marks = [measured.flows.get(index), measured.back.get(index)];
         let is_quiet = |marks: &[FlowMark; 2]| marks[1].arrivals + marks[1].missing == 0;
         if of_flow.program.is_empty() && marks.iter().flatten().all(|marks| is_quiet(marks)) {

@@ -11,7 +11,7 @@ mod programs;
 mod samples;
 mod transfers;
 
-pub use collect::{Broken, CollectError, Collected, collect};
+pub use collect::{Broken, CollectError, Collected, ListedLosses, collect};
 pub use commands::Ran;
 pub use layout::{Layout, layout};
 pub use transfers::{Said, Transfer};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairway_cc::Catalogue;
-use fairway_linux::{CollectError as Error, collect, layout};
+use fairway_linux::{CollectError as Error, ListedLosses, collect, layout};
 use fairway_sweep::summary_text;
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
@@ -56,6 +56,8 @@ pub(crate) struct LinuxData {
     ended_s: Option<f64>,
     #[pyo3(get)]
     remarks: Vec<String>,
+    #[pyo3(get)]
+    losses: Option<(Py<PyDict>, Vec<String>, Vec<String>)>,
 }
 
 /// What a Linux kernel's guest is told to run an experiment, as JSON.
@@ -120,7 +122,13 @@ pub(crate) fn linux_collect(
         programs,
         ended_s: found.ended_s,
         remarks: found.remarks,
+        losses: found.losses.map(|list| listed(py, list)).transpose()?,
     })
+}
+
+/// Columns, names of flows and names of links.
+fn listed(py: Python<'_>, list: ListedLosses) -> PyResult<(Py<PyDict>, Vec<String>, Vec<String>)> {
+    Ok((arrays(py, list.rows.into_columns())?, list.flow_ids, list.link_ids))
 }
 
 fn collect_error(error: Error) -> PyErr {

@@ -20,9 +20,6 @@ impl Cause {
     pub const NAMES: [&str; 3] = ["dropped", "lost", "damaged"];
 }
 
-/// Most losses kept: 170 MB, 17 bytes each.
-const MOST: usize = 10_000_000;
-
 series! {
     /// One row for each data packet or datagram that did not arrive, in the order of time.
     pub struct Losses {
@@ -41,9 +38,12 @@ series! {
 }
 
 impl Losses {
+    /// Most losses kept: 170 MB, 17 bytes each.
+    pub const MOST: usize = 10_000_000;
+
     /// Adds a row; beyond the limit it is only counted.
     pub fn push(&mut self, at: Time, flow: u32, link: u32, cause: Cause) {
-        if self.t_s.len() == MOST {
+        if self.t_s.len() == Self::MOST {
             self.left_out += 1;
             return;
         }

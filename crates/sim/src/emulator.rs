@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use fairway_capture::packet::Packet as Headers;
+use fairway_capture::write::Frame;
 use fairway_net::{Ecn, Packet};
 use fairway_schema::{Cause, FlowBalance, LinkSummary, Losses, Violation, WlanSummary};
 use fairway_spec::Experiment;
@@ -177,7 +177,7 @@ impl Emulator {
         })
     }
 
-    /// Whether [`Self::send`] wants to know a packet's headers.
+    /// Whether [`Self::send`] wants a packet's frame.
     pub fn captures(&self) -> bool {
         self.captures.is_some()
     }
@@ -187,8 +187,8 @@ impl Emulator {
         self.events.next().map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// A host sends a packet now. Returns its slot. Without `headers` no capture shows it.
-    pub fn send(&mut self, sent: Sent, headers: Option<&Headers>) -> u32 {
+    /// A host sends a packet now. Returns its slot. Without a frame no capture shows it.
+    pub fn send(&mut self, sent: Sent, frame: Option<Frame>) -> u32 {
         let slot = self.pool.place();
         let segment = self.pool.segment(slot);
         (segment.sent_at, segment.payload_bytes) = (self.now, sent.payload_bytes);
@@ -197,7 +197,7 @@ impl Emulator {
         self.paths[sent.path as usize].balance.sent += 1;
         let handle = PacketHandle::emulated(slot, position, sent);
         if let Some(captures) = &mut self.captures {
-            captures.sets_out_as(&handle, headers, self.now);
+            captures.follow(&handle, frame, self.now);
         }
         self.offer(handle);
         slot

@@ -397,7 +397,7 @@ pub(super) static MEASURE: Section = Section::plain(
         "sample": Kind::Duration, Default(r#""100 ms""#), r#""1 s""# =>
             "Period of the time series. For runs shorter than a second, the default is a tenth of the run.";
         "losses": Kind::Switch, Default("false"), "true" =>
-            "Whether the simulator records every single loss, for losses.parquet and the metrics based on it.";
+            "Whether every single loss is recorded, for losses.parquet and the metrics based on it: by the simulator, and by Fairway's network under a kernel.";
     }],
 );
 

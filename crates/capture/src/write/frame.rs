@@ -26,6 +26,10 @@ const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
+/// The protocol number of IPv4's ICMP (RFC 792).
+pub const ICMP: u8 = 1;
+/// Bytes of its header.
+pub const ICMP_BYTES: usize = 8;
 /// "Don't fragment" (RFC 791), which hosts set that look for the path's MTU (RFC 1191).
 const DONT_FRAGMENT: [u8; 2] = [0x40, 0x00];
 /// Where the DS field, the length and the checksum are in a frame with IPv4, and the hop limit in
@@ -98,6 +102,31 @@ impl Frame {
         Ok(frame)
     }
 
+    /// The frame of a message of ICMP over IPv4 with this header, of which the checksum follows from a
+    /// payload of zeros.
+    ///
+    /// # Errors
+    /// A frame that cannot be written.
+    pub fn of_icmp(packet: &Packet, header: [u8; ICMP_BYTES]) -> Result<Self, NotWritable> {
+        if packet.transport != Transport::Other(ICMP) || packet.source.is_ipv6() {
+            return Err(NotWritable::NoTransport);
+        }
+        let mut frame = Frame { bytes: [0; MAX_FRAME_HEADER], header_bytes: 0, frame_bytes: 0 };
+        // ICMP has no pseudo-header.
+        let at = frame.network(packet, &mut Sum::default())?;
+        let transport_bytes = (packet.ip_bytes as usize).saturating_sub(IPV4_BYTES);
+        frame.finish_network(packet, transport_bytes)?;
+        let [kind, code, _, _, rest @ ..] = header;
+        frame.put(at, &[kind, code, 0, 0]);
+        frame.put(at + 4, &rest);
+        let mut sum = Sum::default();
+        sum.add(&frame.bytes[at..at + ICMP_BYTES]);
+        frame.put(at + 2, &sum.finish().to_be_bytes());
+        frame.header_bytes = (at + ICMP_BYTES) as u8;
+        frame.frame_bytes = (at + transport_bytes.max(ICMP_BYTES)) as u32;
+        Ok(frame)
+    }
+
     /// Its headers.
     pub fn header(&self) -> &[u8] {
         &self.bytes[..usize::from(self.header_bytes)]
@@ -143,7 +172,8 @@ impl Frame {
     fn network(&mut self, packet: &Packet, sum: &mut Sum) -> Result<usize, NotWritable> {
         let protocol = match packet.transport {
             Transport::Udp(_) => PROTOCOL_UDP,
-            _ => PROTOCOL_TCP,
+            Transport::Tcp(_) => PROTOCOL_TCP,
+            Transport::Other(protocol) => protocol,
         };
         sum.word(u16::from(protocol));
         let ip = ETHERNET_BYTES;

@@ -1,6 +1,7 @@
 //! Hosts on Fairway's network: each namespace has one device, and every packet leaves by it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use fairway_emulator::message::{Ends, Instructions};
 use fairway_guest::plan::{Flow as FlowPlan, Namespace, Plan};
@@ -12,7 +13,7 @@ use super::network::{HOST_PREFIX, SINKS, SOURCES, sink_address, source_address};
 use super::programs::Programs;
 use super::refusal::Refusals;
 use super::{Common, Layout, flow, multipath};
-use crate::programs::{by_guest, commands};
+use crate::programs::{by_guest, by_program, commands};
 
 /// What a host calls its device.
 pub(super) const DEVICE: &str = "eth0";
@@ -46,6 +47,7 @@ pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors
         experiment: serde_json::Value::Null,
         devices: plan.namespaces.len() as u32,
         flows: ends(experiment, &hosts, &common.flows, &programs),
+        groups: by_program(experiment).map(|transfer| group(&transfer.connections())).collect(),
     };
     Ok(Layout { network: Some(network), ..Layout::new(experiment, plan, common.boot_arguments) })
 }
@@ -98,6 +100,11 @@ pub(super) fn device_up(device: usize, mtu: u32) -> Vec<String> {
     ]
 }
 
+/// The first and the number of a program's connections.
+fn group(connections: &Range<usize>) -> [u32; 2] {
+    [connections.start as u32, connections.len() as u32]
+}
+
 /// The ends of all flows.
 fn ends(
     experiment: &Experiment,
@@ -118,6 +125,11 @@ fn ends(
     let mut found: Vec<Ends> = pairs.enumerate().map(ends).collect();
     for ((index, _), flow) in by_guest(experiment).into_iter().zip(flows) {
         (found[index].sink, found[index].port) = (flow.address, flow.port);
+    }
+    for transfer in by_program(experiment) {
+        let connections = transfer.connections();
+        let first = found[connections.start].clone();
+        found[connections].fill(first);
     }
     for (flow, of_programs) in &programs.ends {
         found[*flow].clone_from(of_programs);

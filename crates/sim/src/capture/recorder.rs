@@ -85,7 +85,7 @@ struct PathRecord {
 /// A packet in the network.
 #[derive(Clone, Copy)]
 struct OnItsWay {
-    /// None of what is neither TCP nor UDP, which no capture shows.
+    /// None of what is neither TCP, UDP nor ICMP, which no capture shows.
     frame: Option<Frame>,
     /// Where it was seen last, if it is not known yet what has become of it.
     seen: u32,
@@ -169,13 +169,8 @@ impl Recorder {
         Ok(if self.unmarked > 0 { vec![remark] } else { Vec::new() })
     }
 
-    /// As [`Tap::sets_out`], of a packet that was read from its headers.
-    pub(crate) fn sets_out_as(&mut self, handle: &PacketHandle, packet: Option<&Packet>, at: Time) {
-        self.follow(handle, packet.and_then(|packet| Frame::of(packet).ok()), at);
-    }
-
     /// A packet leaves its host, and is followed from there.
-    fn follow(&mut self, handle: &PacketHandle, frame: Option<Frame>, at: Time) {
+    pub(crate) fn follow(&mut self, handle: &PacketHandle, frame: Option<Frame>, at: Time) {
         let place = handle.place();
         let on_its_way = OnItsWay { frame, seen: NONE, damaged_on: NONE };
         if place >= self.packets.len() {

@@ -88,6 +88,7 @@ class Linux:
             },
             series=lambda: tables().series_of(data.series, data.flow_ids),
             queues=lambda: tables().queues_of(data.queues, data.link_ids),
+            losses=None if (losses := data.losses) is None else lambda: tables().losses_of(*losses),
             version=_core.version(),
             tcp_info=lambda: tables().tcp_info_of(data.tcp_info, data.flow_ids),
             captures=captures,

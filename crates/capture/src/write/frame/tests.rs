@@ -153,3 +153,20 @@ proptest! {
         prop_assert_eq!(found, (ttl, traffic_class));
     }
 }
+
+/// The first request of a ping: its sum over 0800 0000 0019 0001 and zeros is 081a (RFC 792).
+#[test]
+fn a_ping_by_hand() {
+    let ends = ["10.128.0.1:0", "10.128.0.2:0"];
+    let request = Packet { ip_bytes: 84, ..packet(ends, Transport::Other(ICMP)) };
+    let frame = Frame::of_icmp(&request, [8, 0, 0xab, 0xcd, 0, 0x19, 0, 1]).unwrap();
+    assert_eq!(frame.frame_bytes(), 14 + 84);
+    let [ip, message] = [&frame.header()[14..34], &frame.header()[34..]];
+    assert_eq!((&ip[2..4], ip[9]), (&[0, 84][..], 1));
+    assert_eq!(folded(&[ip]), 0xffff);
+    assert_eq!(message, [8, 0, 0xf7, 0xe5, 0, 0x19, 0, 1]);
+    assert_eq!(
+        Frame::of_icmp(&packet(ends, Transport::Other(17)), [0; 8]).unwrap_err(),
+        NotWritable::NoTransport
+    );
+}
