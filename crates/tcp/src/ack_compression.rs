@@ -23,12 +23,24 @@ pub(crate) struct AckCompression {
     /// Next offset expected at the last acknowledgement.
     rcv_nxt: u64,
     deadline: Time,
+    /// Whether the deadline is that of the delayed-ACK timer.
+    is_others: bool,
+    /// When the last segment held back arrived.
+    arrived: Time,
 }
 
 impl AckCompression {
     /// Compression with delays up to `max_delay`.
     pub(crate) fn new(max_delay: Duration) -> Self {
-        AckCompression { max_delay, held: 0, sent_at_once: 0, rcv_nxt: 0, deadline: Time::NEVER }
+        AckCompression {
+            max_delay,
+            held: 0,
+            sent_at_once: 0,
+            rcv_nxt: 0,
+            deadline: Time::NEVER,
+            is_others: false,
+            arrived: Time::ZERO,
+        }
     }
 
     /// Hold back an acknowledgement up to `rcv_nxt`, until the time `other` at the latest. Returns
@@ -48,11 +60,13 @@ impl AckCompression {
         if self.held == 0 {
             let part = Duration::from_nanos(rtt.as_nanos() / RTT_DIVISOR);
             self.deadline = now + self.max_delay.min(part) + SLACK;
-            if other > now {
-                self.deadline = self.deadline.min(other);
+            self.is_others = now < other && other <= self.deadline;
+            if self.is_others {
+                self.deadline = other;
             }
         }
         self.held += 1;
+        self.arrived = now;
         true
     }
 
@@ -64,6 +78,13 @@ impl AckCompression {
     /// When the held acknowledgement is sent.
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
+    }
+
+    /// Time in the timestamp of an acknowledgement that the timer sends at `now`: when the last
+    /// segment arrived, since the timer does not read the clock (`tcp_timer.c`,
+    /// `tcp_compressed_ack_kick`). The delayed-ACK timer does (`tcp_delack_timer_handler`).
+    pub(crate) fn stamp(&self, now: Time) -> Time {
+        if self.is_others { now } else { self.arrived }
     }
 
     /// An acknowledgement was sent.
@@ -119,9 +140,26 @@ mod tests {
         (0..3).for_each(|_| assert!(!c.hold(0, RTT, at(950), at(0))));
         assert!(c.hold(0, RTT, at(950), at(900)));
         assert_eq!(c.deadline(), at(950));
+        assert_eq!(c.stamp(at(950)), at(950));
         c.sent();
         assert!(c.hold(0, RTT, at(950), at(1000)));
         assert_eq!(c.deadline(), at(2100));
+    }
+
+    #[test]
+    fn the_timer_stamps_with_the_last_arrival() {
+        // Linux 6.1.192 at 10 Mbit/s and 50 ms, 1 % lost: acknowledgements left at 149.08, 150.28
+        // and 151.48 ms of a clock that was at 0 at 25.05 ms, and carried 122, 124 and 125: 1.1 ms
+        // before, when the segments came.
+        let mut c = AckCompression::new(Duration::from_millis(1));
+        (0..3).for_each(|_| assert!(!c.hold(0, RTT, Time::NEVER, at(146_000))));
+        for (leaves, stamp) in [(149_080, 122), (150_280, 124), (151_480, 125)] {
+            assert!(c.hold(0, RTT, Time::NEVER, at(leaves - 1100)));
+            assert_eq!(c.deadline(), at(leaves));
+            let stamped = c.stamp(at(leaves)).as_nanos() / 1000 - 25_050;
+            assert_eq!(stamped / 1000, stamp);
+            c.sent();
+        }
     }
 
     #[test]

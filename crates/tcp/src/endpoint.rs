@@ -761,8 +761,12 @@ impl Endpoint {
         segment.flags = segment.flags.with(self.flags);
         segment.mss = 0;
         segment.window_scale = 0;
-        (segment.ts_value, segment.ts_echo) =
-            if self.timestamps { (self.timestamp(now), self.ts_recent) } else { (0, 0) };
+        (segment.ts_value, segment.ts_echo) = if self.timestamps {
+            let stamp = self.receiver.stamp(now);
+            (self.timestamp(stamp), self.ts_recent)
+        } else {
+            (0, 0)
+        };
         segment.sack_count = 0;
         if self.receiver.has_blocks() {
             for (block, range) in segment.sack.iter_mut().zip(self.receiver.sack_ranges()) {

@@ -68,6 +68,8 @@ pub struct Receiver {
     out_of_order_bytes: u64,
     window: ReceiveWindow,
     compression: Option<AckCompression>,
+    /// Time in the timestamp of the next acknowledgement, if not when it is sent.
+    stamp: Option<Time>,
     duplicate: DuplicateReport,
     max_sack_blocks: usize,
     /// Ranges to report, most recently changed first (RFC 2018 section 4).
@@ -100,6 +102,7 @@ impl Receiver {
             out_of_order_bytes: 0,
             window: ReceiveWindow::new(stack),
             compression: (compression > Duration::ZERO).then(|| AckCompression::new(compression)),
+            stamp: None,
             duplicate: DuplicateReport::new(stack.options.dsack),
             max_sack_blocks: 0,
             recent: Vec::with_capacity(MAX_SACK_BLOCKS + 1),

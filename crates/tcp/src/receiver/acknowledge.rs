@@ -60,8 +60,17 @@ impl Receiver {
         let held = self.compression.as_ref().map_or(Time::NEVER, AckCompression::deadline);
         if self.due == AckDue::Nothing && (self.acks.handle_timeout(now) || held <= now) {
             self.idle = false;
+            if held <= now {
+                self.stamp = self.compression.as_ref().map(|held| held.stamp(now));
+            }
             self.leave();
         }
+    }
+
+    /// Time in the timestamp of an acknowledgement sent at `now`.
+    #[inline(always)]
+    pub(crate) fn stamp(&mut self, now: Time) -> Time {
+        self.stamp.take().unwrap_or(now)
     }
 
     #[inline(always)]
