@@ -192,7 +192,12 @@ impl Ecn {
         let before = self.echo;
         if self.each_mark {
             self.echo = marked;
-            return if before == marked { EchoChange::None } else { EchoChange::Changes };
+            // Linux acknowledges data with CWR at once (`tcp_ecn_accept_cwr`).
+            return match before == marked {
+                false => EchoChange::Changes,
+                true if flags.has(Flags::CWR) => EchoChange::SenderReduced,
+                true => EchoChange::None,
+            };
         }
         // RFC 3168 section 6.1.3: ECE until CWR.
         if flags.has(Flags::CWR) {
@@ -210,5 +215,20 @@ impl Ecn {
     /// mark must be reported at once.
     pub fn receive_control(&mut self, flags: Flags, data_waits: bool) -> bool {
         self.counts() && self.marks.receive(flags.has(Flags::CE), false, data_waits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_echoes_each_mark_answers_a_reduced_sender_at_once() {
+        let mut ecn = Ecn::new(EcnMode::Off, EcnFeedback::Accurate);
+        assert_eq!(ecn.receive(Flags::default()), EchoChange::None);
+        assert_eq!(ecn.receive(Flags::CWR), EchoChange::SenderReduced);
+        // A change of the echo is answered at once anyway.
+        assert_eq!(ecn.receive(Flags::CE.with(Flags::CWR)), EchoChange::Changes);
+        assert_eq!(ecn.receive(Flags::CE), EchoChange::None);
     }
 }
