@@ -393,3 +393,16 @@ def test_reports_have_a_line_for_each_program(changes, end, output):
     ended = "–" if changes.get("ended_s", 0) is None else "3.500"
     assert table.rows == [["download", "d0", "curl http://s0/", "2.000", ended, end, output]]
     assert program_tables(SimpleNamespace(summary={})) == []
+
+
+def test_programs_of_a_damaged_summary_are_refused(tmp_path):
+
+    fairway.run(CLEAN, tmp_path / "run", overrides={"duration": "100 ms"})
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    summary["programs"] = [program()]
+    (tmp_path / "run" / "summary.json").write_text(json.dumps(summary))
+    assert "exit 0" in fairway.load(tmp_path / "run").report()
+    summary["programs"] = [program(command="curl")]
+    (tmp_path / "run" / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(FairwayError, match=r"programs\.0\.command"):
+        fairway.load(tmp_path / "run")

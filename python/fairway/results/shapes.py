@@ -27,6 +27,16 @@ _BESIDE = {
     "links": [{**_PREDICTED, **dict.fromkeys(OF_LINKS, NUMBER_OR_NONE)}],
     "metrics": {"residual": Each(NUMBER_OR_NONE)},
 }
+#: What a program did (`crates/linux/src/commands.rs`).
+_PROGRAM = {
+    "id": str,
+    "host": str,
+    "command": [str],
+    **dict.fromkeys(("started_s", "ended_s"), NUMBER_OR_NONE),
+    **dict.fromkeys(("exit_code", "signal"), COUNT_OR_NONE),
+    "failure": TEXT_OR_NONE,
+    **dict.fromkeys(("stdout", "stderr"), str),
+}
 #: What every summary has, as `fairway.ground.shape.problem` takes it.
 SUMMARY_SHAPE = {
     **result_schema.shape("summary"),
@@ -35,6 +45,7 @@ SUMMARY_SHAPE = {
     "wall_s": Maybe(NUMBER),
     "warnings": Maybe([str]),
     "algorithms": Maybe(_ALGORITHMS),
+    "programs": Maybe([_PROGRAM]),
     "model": Maybe(Either(({"refused": [str]}, _BESIDE))),
 }
 #: What a real transfer's summary has besides.
