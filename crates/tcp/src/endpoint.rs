@@ -216,6 +216,11 @@ impl Endpoint {
         self.sender.begin_burst();
     }
 
+    /// Take all that is written for one write, and not for writes of 64 KiB.
+    pub fn write_at_once(&mut self) {
+        self.sender.write_at_once();
+    }
+
     /// Let the application read by [`Self::read`]: unread data takes room in the receive buffer. Call
     /// before the connection begins.
     pub fn keep_unread(&mut self) {

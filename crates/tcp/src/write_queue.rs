@@ -50,6 +50,8 @@ pub struct WriteQueue {
     waits: bool,
     /// Whether the application is in the middle of a write.
     mid_write: bool,
+    /// Size of each write.
+    piece_bytes: u64,
 }
 
 impl WriteQueue {
@@ -64,7 +66,13 @@ impl WriteQueue {
             limit: 0,
             waits: false,
             mid_write: false,
+            piece_bytes: PIECE_BYTES,
         }
+    }
+
+    /// All data is of one write, however much it is.
+    pub fn write_at_once(&mut self) {
+        self.piece_bytes = u64::MAX;
     }
 
     /// Raise the send buffer to `limit` bytes, or set it.
@@ -140,7 +148,7 @@ impl WriteQueue {
                 self.waits = true;
                 return self.push();
             }
-            let piece_end = (self.written / PIECE_BYTES + 1) * PIECE_BYTES;
+            let piece_end = (self.written / self.piece_bytes + 1).saturating_mul(self.piece_bytes);
             let write_end = end.min(piece_end);
             self.copy(write_end, room, sizes.most);
             if self.written == write_end {

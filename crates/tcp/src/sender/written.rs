@@ -42,6 +42,13 @@ impl Sender {
         }
     }
 
+    /// All data is of one write.
+    pub(crate) fn write_at_once(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            queue.write_at_once();
+        }
+    }
+
     /// After a write the application continues; after an arrival the kernel acts.
     #[inline]
     pub(super) fn first_turn(&self) -> Turn {
