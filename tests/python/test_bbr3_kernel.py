@@ -7,8 +7,8 @@ import pytest
 
 from bbr3_kernel import NETWORKS, RECORDED, values
 
-#: How far means over six seeds may lie apart, as shares of the kernel's goodput, window and RTT. They
-#: guard what was measured (docs/fidelity.md has it with intervals); where many segments are lost at
+#: How far means over six seeds may lie apart, as shares of the kernel's goodput, window and RTT:
+#: they guard what was measured (docs/fidelity.md has intervals). Where many segments are lost at
 #: random and beside CUBIC, seeds differ by a third.
 TOLERANCES = {
     "heavy": {"goodput_bps": 0.15, "mean_cwnd_segments": 0.2, "mean_srtt_s": 0.06},

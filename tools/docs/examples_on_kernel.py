@@ -23,7 +23,7 @@ from reference import DOCS
 
 from fairway.algorithm import permitting
 from fairway.backends import backend
-from fairway.errors import ExperimentError
+from fairway.errors import ExperimentError, InputError
 from fairway.experiment.plan import Plan, plan
 from fairway.ground.progress import reporter
 from fairway.sweep.outcome import Outcome
@@ -83,15 +83,15 @@ def _lost(outcome: Outcome) -> int:
 
 
 def compared(path: Path, directory: Path) -> Compared | str:
-    """An example on both sides; what refuses it if a kernel cannot run it."""
-    with permitting(python=False, backend="linux"):
-        try:
+    """An example on both sides; why not, if one of them cannot run it."""
+    try:
+        with permitting(python=False, backend="linux"):
             planned = plan(path)
             for point in planned.points:
                 backend("linux").check(point.experiment)
-        except ExperimentError as error:
-            return str(error)
-    simulated = _run(planned, "sim", directory / "sim")
+        simulated = _run(planned, "sim", directory / "sim")
+    except (ExperimentError, InputError) as error:
+        return str(error)
     real = _run(planned, "linux", directory / "linux")
     _run(planned, "linux", directory / "again")
     return Compared(path.name, simulated, real, list(_differing(directory)))
