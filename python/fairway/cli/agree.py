@@ -42,7 +42,7 @@ def agree(
       fairway agree single.toml
       fairway agree single.toml --seeds 8 --tolerance goodput=0.5% --check
       fairway agree kernel     (the 17 algorithms of Linux on three paths)
-      fairway agree networks --kernel 6.12     (and on 23 networks, on another kernel)
+      fairway agree networks --kernel 6.12     (on 23 networks)
       fairway agree single.toml --first-difference
 
     Each metric is equivalent, different or undecided at its tolerance, by the 90 % interval of
