@@ -84,7 +84,7 @@ def test_a_directory_without_a_congestion_control_is_refused(tmp_path, name):
         extra.read(tmp_path / name)
 
 
-def test_a_kernel_with_it_answers_where_it_is_needed(tmp_path):
+def test_a_kernel_with_it_answers_where_it_is_needed(tmp_path, monkeypatch):
     needs_tools()
     tree = fake_tree(tmp_path / "tree")
     mine = directory(tmp_path / "mine")
@@ -96,6 +96,10 @@ def test_a_kernel_with_it_answers_where_it_is_needed(tmp_path):
     assert cache.find() == plain
     assert cache.find(needed=["reno", "cubic"]) == plain
     assert cache.find("6.1", needed=["reno", "steady"]) == more
+    # Though the other is the default one.
+    monkeypatch.setattr(cache, "default_digest", lambda: plain.digest)
+    assert cache.find() == plain
+    assert cache.find(needed=["reno", "steady"]) == more
     # An edit of it makes another kernel.
     (mine / "tcp_steady.c").write_text(STEADY.replace("20", "30"))
     other = building.build(tree, modules=[mine], quiet=True)

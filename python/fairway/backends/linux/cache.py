@@ -46,24 +46,24 @@ def find(choice: str | None = None, needed: Collection[str] = ()) -> Kernel | No
         return _chosen(choice, f"{OPTION} {choice}", needed)
     if named := os.environ.get(CHOICE, ""):
         return _chosen(named, f"{CHOICE}={named}", needed)
-    built = _fitting(kernels(), needed)
-    wanted = default_digest()
-    return next(
-        (kernel for kernel in built if kernel.digest == wanted),
-        built[0] if built else packaged.kernel(),
-    )
+    built = _fitting(kernels(), needed, default_digest())
+    return built[0] if built else packaged.kernel()
 
 
-def _fitting(built: list[Kernel], needed: Collection[str]) -> list[Kernel]:
+def _fitting(
+    built: list[Kernel], needed: Collection[str], default: str | None = None
+) -> list[Kernel]:
     """The kernels in the order in which they are taken.
 
-    Those that have all that is needed come first, and of them those with the least beyond it.
+    Those that have all that is needed come first, of them those with the least beyond it, and of
+    these the one with the `default` digest.
     """
     known = {name for kernel in built for name in kernel.extras}
     wanted = known.intersection(f"tcp_{name}" for name in needed)
 
-    def key(kernel: Kernel) -> tuple[bool, int]:
-        return not wanted <= set(kernel.extras), len(kernel.extras)
+    def key(kernel: Kernel) -> tuple[bool, int, bool]:
+        lacks = not wanted <= set(kernel.extras)
+        return lacks, len(kernel.extras), kernel.digest != default
 
     return sorted(built, key=key)
 
