@@ -9,6 +9,7 @@ import pytest
 import fairway
 from conftest import ScriptedBackend, run_of
 from fairway.backends.linux import cache
+from fairway.backends.linux.backend import Linux
 from fairway.backends.sim import Simulator
 from fairway.cli import main as cli
 from fairway.compare.agree import parting
@@ -201,6 +202,22 @@ def test_the_same_packets_for_thirty_seconds(kernel, cc):
     found = fairway.first_difference(document, overrides={"flow.0.cc": cc})
     assert found.agrees, found.sentence()
     assert found.packets[0] > 70_000
+
+
+def test_a_flow_is_named_behind_one_of_datagrams(kernel):
+    document = parse_toml(EXPERIMENT, "experiment")
+    datagrams = {"id": "udp", "kind": "cbr", "rate": "1 Mbit/s"}
+    document["flow"] = [datagrams, {"id": "tcp", "cc": "reno"}]
+
+    class Another(Linux):
+        """A kernel that is asked for another algorithm, so that TCP parts."""
+
+        def run(self, experiment, *rest):
+            changed = {**experiment, "flow": [datagrams, {"id": "tcp", "cc": "cubic"}]}
+            return super().run(changed, *rest)
+
+    found = fairway.first_difference(document, against=["sim", Another()])
+    assert found.flow == "tcp"
 
 
 def test_dctcp_asks_for_marks_by_itself(kernel):

@@ -99,6 +99,20 @@ def test_the_kernel_can_be_chosen(shell):
     assert (done.returncode, b"no kernel of that release was built" in done.stderr) == (125, True)
 
 
+def test_what_fails_beside_the_command_is_said(shell):
+    done = shell(CLEAN, "--alone", "--background", "d0: no-such-server", "--", "true")
+    assert done.returncode == 0
+    assert b"no-such-server on d0 could not be started" in done.stderr
+    assert b"true" not in done.stderr
+
+
+def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
+    done = shell(CLEAN, "--real-time-limit", "nan", "--", "true")
+    assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
+    done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")
+    assert (done.returncode, b'there is no place "nowhere"' in done.stderr) == (125, True)
+
+
 def test_standard_input_is_read(shell):
     text = b"".join(b"%d\n" % number for number in range(100_000))
     done = shell(CLEAN, "--alone", "--", "sha256sum", given=text)

@@ -3,7 +3,7 @@
     .venv/bin/python tools/docs/examples_on_kernel.py DIRECTORY [EXAMPLE...]
 
 Runs every experiment of `examples/` on the simulator and twice on the kernel, or goes on with what
-is there, and compares both runs of the kernel byte for byte. It takes a quarter of an hour on two
+is there, and compares both runs of the kernel byte for byte. It takes 20 minutes on two
 cores. With names of examples it prints their rows and writes nothing.
 """
 

@@ -1,5 +1,6 @@
 """The command `fairway shell`."""
 
+import math
 import os
 from datetime import datetime, timezone
 from pathlib import Path
@@ -121,7 +122,7 @@ def _run(
 ) -> int:
     from fairway.backends.linux import programs
     from fairway.backends.linux.saved_files import Keep
-    from fairway.backends.linux.shell import Background, Shell, exit_code, with_command
+    from fairway.backends.linux.shell import Background, Shell, cautions, exit_code, with_command
     from fairway.experiment.plan import plan, source_of_experiment
     from fairway.ground import store
     from fairway.results import captures
@@ -144,6 +145,8 @@ def _run(
         planned.points[0].experiment, command, host=on,
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,
     )  # fmt: skip
+    if real_time_limit is not None and not math.isfinite(real_time_limit):
+        raise InputError(f"--real-time-limit: expected seconds, got {real_time_limit}")
     backend = Shell(
         kernel,
         environment=_variables(environment),
@@ -153,8 +156,8 @@ def _run(
     )
     run = backend.run(document)
     code, said = exit_code(run)
-    if said is not None:
-        terminal.note(f"fairway: {said}")
+    for sentence in filter(None, (said, *cautions(run))):
+        terminal.note(f"fairway: {sentence}")
     if (saved := backend.saved) is not None:
         run.keep_files(saved.directory)
         for sentence in saved.said:

@@ -23,6 +23,7 @@ pub(super) const DEVICE: &str = "eth0";
 /// # Errors
 /// As [`super::layout`].
 pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
+    fairway_sim::check_captures(experiment)?;
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
     let hosts = Hosts::apart(experiment, &mut refusals);

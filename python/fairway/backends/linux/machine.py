@@ -232,7 +232,7 @@ def _patience_s() -> float:
         seconds = float(given)
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
+    if not 0 < seconds < float("inf"):
         raise InputError(f"{PATIENCE}={given}: not a time; write seconds, such as {PATIENCE}=300")
     return seconds
 

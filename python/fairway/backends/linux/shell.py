@@ -295,6 +295,11 @@ def _tell_of_input() -> None:
     )
 
 
+def cautions(run: Run) -> list[str]:
+    """The warnings of a run but the one of how the command itself ended."""
+    return [warning for warning in run.warnings if not warning.startswith(f"{FLOW}: ")]
+
+
 def exit_code(run: Run) -> tuple[int, str | None]:
     """The exit code of the command of a run, and what is to be said of it."""
     command = next(one for one in run.summary["programs"] if one["id"] == FLOW)

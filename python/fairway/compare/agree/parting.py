@@ -216,10 +216,15 @@ def _flow(
         if side.name == "sim" and ends:
             opener, listener = (int(end.rpartition(":")[2]) for end in ends)
             index = opener - _OPENERS + _IN_ROUND * (listener - _LISTENERS)
-            flows = run.summary["flows"]
+            flows = [flow for flow in run.summary["flows"] if _has_connection(flow)]
             if 0 <= index < len(flows):
                 return str(flows[index]["id"])
     return None
+
+
+def _has_connection(flow: Mapping[str, Any]) -> bool:
+    """Whether a row of results is that of a connection of its own: no datagrams, no way back."""
+    return flow.get("cc") is not None and not str(flow["id"]).endswith("/reverse")
 
 
 def _row(packet: Mapping[str, Any]) -> list[str]:
