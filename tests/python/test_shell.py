@@ -199,6 +199,18 @@ def test_files_are_kept_in_a_directory_that_is_named(shell):
     assert b"--keep: needs --out DIR" in done.stderr
 
 
+def test_root_on_a_host_cannot_mount_this_machines_files(shell, tmp_path):
+    (tmp_path / "kept").write_text("as it was")
+    mount = f"mkdir /tmp/m && mount -t hostfs none /tmp/m -o {tmp_path} && echo x > /tmp/m/kept"
+    again = "mount -o remount,rw / ; mount -t proc proc /mnt"
+    for script in (mount, again):
+        done = shell(CLEAN, *sh(script))
+        assert done.returncode != 0
+        assert b"ermission denied" in done.stderr or b"not permitted" in done.stderr
+    assert (tmp_path / "kept").read_text() == "as it was"
+    assert not (tmp_path / "m").exists()
+
+
 def test_hosts_have_names_and_an_environment_of_their_own(shell, monkeypatch):
     monkeypatch.setenv("SECRET", "1")
     monkeypatch.setenv("PASSED", "on")

@@ -161,7 +161,7 @@ impl Running {
             umask(USUAL_MASK);
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
-            Ok(())
+            sys::withhold_capabilities()
         };
         // SAFETY: system calls alone, on memory that was made before the fork.
         unsafe { command.pre_exec(enter) };
