@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -99,6 +100,23 @@ def test_the_kernel_can_be_chosen(shell):
     assert (done.returncode, b"no kernel of that release was built" in done.stderr) == (125, True)
 
 
+def test_a_flow_of_the_file_is_not_one_of_the_command_line(shell):
+    named = PROGRAMS.replace('id = "greeting"', 'id = "background-x"')
+    done = shell(named, "--summary", "--", "sleep", "4")
+    assert done.returncode == 0
+    assert b"[s1]" not in done.stderr
+
+
+def test_without_standard_output_it_ends_as_the_command(shell, tmp_path):
+    shell(CLEAN, *sh("true"))
+    words = [sys.executable, "-m", "fairway", "shell", "path.toml", "--alone", "--", "echo", "x"]
+    script = f"exec {' '.join(words)} >&-"
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_what_fails_beside_the_command_is_said(shell):
     done = shell(CLEAN, "--alone", "--background", "d0: no-such-server", "--", "true")
     assert done.returncode == 0
@@ -107,6 +125,8 @@ def test_what_fails_beside_the_command_is_said(shell):
 
 
 def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
+    done = shell(CLEAN, "--env", os.fsdecode(b"A=\xff"), "--", "true")
+    assert (done.returncode, b"is not UTF-8" in done.stderr) == (125, True)
     done = shell(CLEAN, "--real-time-limit", "nan", "--", "true")
     assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
     done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")

@@ -149,6 +149,7 @@ def _run(
         raise InputError(f"--real-time-limit: expected seconds, got {real_time_limit}")
     backend = Shell(
         kernel,
+        backgrounds=len(background),
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,
@@ -174,6 +175,9 @@ def _run(
 def _variables(texts: list[str]) -> dict[str, str]:
     found = {}
     for text in texts:
+        # What is not UTF-8 comes as lone surrogates from the command line.
+        if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InputError(f"--env: {text!r} is not UTF-8")
         name, equals, value = text.partition("=")
         if not name:
             raise InputError(f"--env: expected NAME=VALUE, got {text!r}")

@@ -22,6 +22,8 @@ CHOICE = "FAIRWAY_KERNEL"
 OPTION = "--kernel"
 #: Hexadecimal digits of the digest in the name of a kernel's directory.
 _DIGITS = 16
+#: Fewer of them name no kernel: a letter alone would be that of any.
+_FEWEST_DIGITS = 8
 _IDENTITIES = "identities.json"
 
 
@@ -108,7 +110,7 @@ def digest_of(origin: Source, ours: Recipe | None = None) -> str:
 
 def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
     """The kernel of a name; `said` is where the name comes from."""
-    if os.sep in choice or Path(choice).exists():
+    if os.sep in choice:
         path = Path(choice).expanduser().absolute()
         if path == packaged.EXECUTABLE and (obstacle := packaged.obstacle()):
             raise InputError(
@@ -117,7 +119,7 @@ def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
         return examined(path)
     built = kernels()
     for kernel in _fitting(built, needed):
-        if _is_release(kernel, choice) or kernel.digest.startswith(choice):
+        if _is_release(kernel, choice) or _is_digest(kernel, choice):
             return kernel
     releases = ", ".join(sorted({kernel.release for kernel in built})) or "none"
     raise InputError(
@@ -130,6 +132,11 @@ def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
 def _is_release(kernel: Kernel, version: str) -> bool:
     """Whether a release is a version or one of its updates: 6.12.117 is of 6.12, and not of 6.1."""
     return f"{kernel.release}.".startswith(f"{version}.")
+
+
+def _is_digest(kernel: Kernel, choice: str) -> bool:
+    """Whether it is the beginning of the kernel's digest, long enough to be meant."""
+    return len(choice) >= _FEWEST_DIGITS and kernel.digest.startswith(choice)
 
 
 def _remembered_identity(tarball: Source) -> str:

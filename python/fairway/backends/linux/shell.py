@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from fairway import _core
 from fairway.algorithm import Algorithms
@@ -108,7 +108,7 @@ def with_command(
     joined = {frozenset((host, first))}
     for index, one in enumerate(background):
         other = host if host in peers[one.host] else peers[one.host][0]
-        flows.append(flow(f"background-{index}", other, one.host, server=list(one.words)))
+        flows.append(flow(background_id(index), other, one.host, server=list(one.words)))
         joined.add(frozenset((other, one.host)))
     for name, reached in peers.items():
         for peer in reached:
@@ -141,6 +141,7 @@ class Shell(Linux):
 
     Attributes:
         kernel: Another kernel that was built, by its release; without it, as usual.
+        backgrounds: How many commands run beside.
         environment: Variables of all programs of the command line, beside the usual ones.
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
@@ -149,6 +150,7 @@ class Shell(Linux):
     """
 
     kernel: str | None = None
+    backgrounds: int = 0
     environment: Mapping[str, str] = field(default_factory=dict)
     date_s: int = programs.DATE_S
     limit_s: float | None = None
@@ -177,14 +179,15 @@ class Shell(Linux):
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
         """Mark the command in a plan, and give it its streams."""
         plan["date_s"] = self.date_s
+        ours = {background_id(number) for number in range(self.backgrounds)}
         for index, program in enumerate(plan["programs"]):
             is_command = program["id"] == FLOW
-            if not is_command and not program["id"].startswith("background-"):
+            if not is_command and program["id"] not in ours:
                 continue
             variables = {**programs.environment(), **self.environment}
             program["environment"] = list(variables.items())
             program["most_output_bytes"] = None
-            outputs = (sys.stdout.buffer, sys.stderr.buffer)
+            outputs = (_binary(sys.stdout), _binary(sys.stderr))
             label = b""
             if is_command:
                 program["is_last"] = True
@@ -267,6 +270,16 @@ class _Stream:
             self._target.write(self._label + self._line + b"\n")
             self._target.flush()
             self._line = b""
+
+
+def _binary(stream: TextIO | None) -> BinaryIO:
+    """What takes the bytes of a stream; nowhere, if it is closed."""
+    return Path(os.devnull).open("wb") if stream is None else stream.buffer
+
+
+def background_id(number: int) -> str:
+    """Id of a command that runs beside."""
+    return f"background-{number}"
 
 
 def _keep_input(path: Path) -> bool:
