@@ -124,6 +124,11 @@ impl Rack {
         (sent_at, end) < self.latest
     }
 
+    /// Send time and end of the delivered segment sent last.
+    pub fn latest(&self) -> (Time, u64) {
+        self.latest
+    }
+
     /// Time left until a segment is lost; none if it is lost now.
     pub fn remaining(&self, sent_at: Time, window: Duration, now: Time) -> Option<Duration> {
         let (allowed, age) = (self.rtt + window, now.since(sent_at));

@@ -2,7 +2,9 @@
 
 use fairway_units::{Duration, Time};
 
-use super::{AckSummary, EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Sent};
+use super::{
+    AckSummary, EVER_RETRANSMITTED, LOST, RETRANSMITTED, Retransmission, SACKED, Scoreboard, Sent,
+};
 use crate::LossDetection;
 use crate::rack::Rack;
 use crate::ranges::Range;
@@ -139,7 +141,9 @@ impl Scoreboard {
                 self.retransmissions.remove(at);
                 continue;
             };
-            if !self.rack.is_overtaken(entry.sent_at, entry.end) {
+            if !self.rack.is_overtaken(entry.sent_at, entry.end)
+                || self.follows_a_late_original(sending, entry)
+            {
                 break;
             }
             if let Some(remaining) = self.rack.remaining(entry.sent_at, window, now) {
@@ -151,6 +155,20 @@ impl Scoreboard {
             self.lose_again(sending.index, entry, summary);
         }
         longest
+    }
+
+    /// Whether an original that was not overtaken left before the retransmission `sending` at the
+    /// same instant. Linux examines segments in the order sent and stops at the first that was not
+    /// overtaken; sequence breaks ties (`tcp_rack_detect_loss`, `tcp_rack_sent_after`).
+    fn follows_a_late_original(&self, sending: Retransmission, entry: Sent) -> bool {
+        let (latest, end) = self.rack.latest();
+        if entry.sent_at != latest {
+            return false;
+        }
+        let after = self.sent.partition_point(|sent| sent.end <= end);
+        let late = |sent: &&Sent| !sent.is(SACKED | EVER_RETRANSMITTED | LOST);
+        let mut before = self.sent.range(after..).take_while(|sent| sent.end <= sending.snd_nxt);
+        before.find(late).is_some_and(|sent| sent.sent_at == latest)
     }
 
     fn lose_again(&mut self, index: u64, entry: Sent, summary: &mut AckSummary) {
@@ -250,7 +268,7 @@ impl Scoreboard {
         entry.state |= EVER_RETRANSMITTED;
         entry.sent_at = now;
         entry.retransmission = number;
-        self.retransmissions.push_back(super::Retransmission { index, snd_nxt, number });
+        self.retransmissions.push_back(Retransmission { index, snd_nxt, number });
     }
 }
 
@@ -323,6 +341,26 @@ mod tests {
         board.detect_losses_by_time(Duration::ZERO, at(85), &mut summary);
         assert_eq!((summary.lost_again, summary.lost, board.pipe()), (true, 1000, 0));
         assert_eq!(resend(&mut board, 85), [0]);
+    }
+
+    #[test]
+    fn a_late_original_of_the_same_instant_ends_the_search_for_losses() {
+        let mut board = ten();
+        let mut summary = sack(&mut board, 44, 1, 10);
+        board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
+        // The segments 10 and 11, the retransmission of 0 and the segment 12 leave at once.
+        [11_000, 12_000].map(|end| board.sent(end, at(44)));
+        let lost = board.next_lost().unwrap();
+        board.retransmitted(lost, 12_000, at(44));
+        board.sent(13_000, at(44));
+        // Segment 10 is delivered. The next in order of sending, 11, has the greater end, so that
+        // the retransmission behind it is not examined.
+        let mut summary = sack(&mut board, 84, 10, 11);
+        board.detect_losses_by_time(Duration::ZERO, at(84), &mut summary);
+        assert_eq!((summary.lost_again, summary.lost), (false, 0));
+        let mut summary = sack(&mut board, 84, 11, 12);
+        board.detect_losses_by_time(Duration::ZERO, at(84), &mut summary);
+        assert_eq!((summary.lost_again, summary.lost), (true, 1000));
     }
 
     #[test]
