@@ -24,7 +24,7 @@ pub static DATA: [u8; 64 << 10] = [0; 64 << 10];
 /// What parts flows that start together, so that they do so in their order, as in the simulator: the
 /// kernel would wake their threads in another one. Reading its clock takes some 100 ns of virtual time
 /// (`timer_read` of arch/um/kernel/time.c), of which a thread that wakes up does several.
-const APART_NS: u64 = 10_000;
+const APART_NS: u64 = 0;
 /// Most bytes that a reader waits for in one call.
 const READ_BYTES: u64 = 1 << 30;
 

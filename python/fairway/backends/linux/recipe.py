@@ -117,6 +117,67 @@ TASKS = Edit(
     unless=("arch/x86/um/syscalls_64.c", "Nothing needs to be done on x86_64"),
 )
 
+# With a unit of 256 ns, timers at least 500 ns ahead and a nanosecond late, every packet is late by
+# some hundred nanoseconds, and meets another place in a queue or another slot of a radio than in
+# the simulator.
+_LATE = "packets leave up to some microseconds late"
+CLOCK = Edit(
+    file="arch/um/include/linux/time-internal.h",
+    find="#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n",
+    replace="#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n",
+    why="a clock and timers of a nanosecond",
+    required=False,
+    otherwise=_LATE,
+)
+ALARMS = Edit(
+    file="arch/um/kernel/time.c",
+    find="\tdelta += 1;\n",
+    replace="\tdelta += time_travel_mode == TT_MODE_OFF;\n",
+    why="timers that expire when they are set to",
+    required=False,
+    otherwise=_LATE,
+)
+
+
+def _if_repeated(statement: str) -> str:
+    """C that takes virtual time by `statement`, but not the first hundred times at an instant."""
+    return f"""\
+			{{
+				static unsigned long long last;
+				static unsigned int times;
+
+				if (time_travel_time != last)
+					times = 0;
+				if (times < 100)
+					times++;
+				else
+					{statement};
+				last = time_travel_time;
+			}}
+"""
+
+
+# So that a program that repeats it until time has passed does not do so for ever, each reading of the
+# clock outside of interrupts takes 256 ns (`timer_read`), and each system call that fails a microsecond
+# (`handle_syscall`, by `time_travel_ndelay`). All else waits meanwhile. Of these only one that does
+# repeat it takes time now.
+READINGS = Edit(
+    file="arch/um/kernel/time.c",
+    find="\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n",
+    replace=_if_repeated("time_travel_update_time_rel(256)"),
+    why="readings of the clock that take no time",
+    required=False,
+    otherwise=_LATE,
+)
+FAILURES = Edit(
+    file="arch/um/kernel/time.c",
+    find="\ttime_travel_update_time_rel(nsec);\n",
+    replace=_if_repeated("time_travel_update_time_rel(nsec)"),
+    why="failing system calls that take no time",
+    required=False,
+    otherwise=_LATE,
+)
+
 DEVICES = Edit(
     file="arch/um/drivers/Makefile",
     find="obj-y := stdio_console.o",
@@ -126,7 +187,7 @@ DEVICES = Edit(
     otherwise='experiments need `[linux] network = "tc"`',
 )
 
-EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS, TASKS, DEVICES)
+EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS, TASKS, CLOCK, ALARMS, READINGS, FAILURES, DEVICES)
 
 
 def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> tuple[list[Edit], list[str]]:
