@@ -54,7 +54,7 @@ impl Sender {
     pub(super) fn first_turn(&self) -> Turn {
         match &self.queue {
             Some(queue) if !queue.waits() && queue.written() < self.stream_end => {
-                if self.writer == Writer::Late { Turn::Queue } else { Turn::Writer }
+                if self.writer == Writer::Ready { Turn::Writer } else { Turn::Queue }
             }
             _ => Turn::Queue,
         }
