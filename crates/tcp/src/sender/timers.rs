@@ -131,7 +131,7 @@ impl Sender {
     }
 
     fn validate_window(&mut self) {
-        let limited = self.pass.waits_for_cwnd || self.board.pipe() >= self.cwnd();
+        let limited = self.pass.waits_for_cwnd || self.has_filled_cwnd();
         if self.pass.sent || limited {
             self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
         }

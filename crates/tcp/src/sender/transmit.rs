@@ -307,9 +307,14 @@ impl Sender {
 
     #[inline(always)]
     fn fits(&self, len: u64) -> bool {
-        let pipe = self.board.pipe();
-        (pipe == 0 && !self.policy.counts_pipe_itself(self.phase))
-            || pipe + len <= self.policy.window(self)
+        let (pipe, window) = (self.board.pipe(), self.policy.window(self));
+        if pipe == 0 && !self.policy.counts_pipe_itself(self.phase) {
+            return true;
+        }
+        match self.queue {
+            Some(_) => self.flight_segments() < window / u64::from(self.stack.options.mss),
+            None => pipe + len <= window,
+        }
     }
 
     /// Data is sent while nothing is in flight (Linux `tcp_event_data_sent`).
@@ -336,6 +341,15 @@ impl Sender {
                 u64::from(self.stack.window.initial_window) * u64::from(self.stack.options.mss);
             let flow = self.flow(0, now);
             self.cc.on_idle(idle, rto, restart, &flow);
+        }
+    }
+
+    /// Whether the congestion window is in the network.
+    #[inline]
+    pub(super) fn has_filled_cwnd(&self) -> bool {
+        match self.queue {
+            Some(_) => self.flight_segments() >= self.cwnd() / u64::from(self.stack.options.mss),
+            None => self.board.pipe() >= self.cwnd(),
         }
     }
 
