@@ -22,9 +22,8 @@ pub const THREADS: usize = 2;
 /// What is sent, as much as one write has.
 pub static DATA: [u8; 64 << 10] = [0; 64 << 10];
 /// What parts flows that start together, so that they do so in their order, as in the simulator: the
-/// kernel would wake their threads in another one. Reading its clock takes some 100 ns of virtual time
-/// (`timer_read` of arch/um/kernel/time.c), of which a thread that wakes up does several.
-const APART_NS: u64 = 0;
+/// kernel would wake their threads in another one.
+const APART_NS: u64 = 1;
 /// Most bytes that a reader waits for in one call.
 const READ_BYTES: u64 = 1 << 30;
 

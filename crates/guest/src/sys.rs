@@ -56,8 +56,10 @@ fn nanoseconds(time: TimeSpec) -> io::Result<u64> {
     u64::try_from(nanos).map_err(|_| io::Error::other("the clock is out of range"))
 }
 
-/// Sleeps until a moment of [`now_ns`].
+/// Sleeps until a moment of [`now_ns`]. A thread sleeps to the end of its timer's slack, which is at least
+/// a nanosecond (`PR_SET_TIMERSLACK`).
 pub fn sleep_until(ns: u64) {
+    let ns = ns.saturating_sub(1);
     let seconds = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
     let until = TimeSpec::new(seconds, (ns % 1_000_000_000) as libc::c_long);
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;

@@ -3,7 +3,7 @@
 //!
 //! A sample counts the data delivered since the last delivery before the newest delivered segment
 //! was sent. Compressed acknowledgements would overestimate the rate, so the interval is the longer
-//! of the ACK phase and the send phase of that data.
+//! of the ACK phase and the send phase of that data, in whole microseconds.
 
 use std::collections::VecDeque;
 
@@ -110,8 +110,8 @@ impl DeliveryRate {
         }
         let Newest { sent_at, departure, .. } = self.newest.take()?;
         self.first_sent_at = sent_at;
-        let sending = sent_at.since(departure.first_sent_at);
-        let acknowledging = now.since(departure.delivered_at);
+        let sending = sent_at.micros_since(departure.first_sent_at);
+        let acknowledging = now.micros_since(departure.delivered_at);
         let interval = sending.max(acknowledging);
         // An interval below the minimum RTT means that an earlier transmission was delivered.
         let too_short = min_rtt.is_some_and(|min_rtt| interval < min_rtt);

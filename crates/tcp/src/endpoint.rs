@@ -463,7 +463,7 @@ impl Endpoint {
         let options = if self.timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         self.receiver.negotiate(self.sack, self.window_scaling, options, self.mss, now);
         if self.handshake_tries == 1 {
-            self.sender.sample_rtt(now.since(self.handshake_sent_at), now);
+            self.sender.sample_rtt(self.handshake_sent_at, now);
         } else {
             self.sender.handshake_was_repeated();
         }

@@ -2,7 +2,7 @@
 //!
 //! As in Linux 6.1 without a pacing qdisc (`net/ipv4/tcp_output.c`, `tcp_update_skb_after_send` and
 //! `tcp_pacing_check`): only payload counts, the first segments are not paced, and a late sender
-//! catches up by at most half the time of a segment.
+//! catches up by at most half the time of a burst.
 
 use fairway_units::{Duration, NANOS_PER_SEC, Rate, Time};
 
@@ -15,12 +15,14 @@ pub struct Pacer {
     next_departure: Time,
     /// Deadline of a segment that was held back.
     wake_at: Time,
+    /// Payload of the burst that is being sent.
+    burst_bytes: u64,
 }
 
 impl Pacer {
     /// A pacer before the first segment.
     pub fn new() -> Self {
-        Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER }
+        Pacer { next_departure: Time::ZERO, wake_at: Time::NEVER, burst_bytes: 0 }
     }
 
     /// Whether a segment may be sent now.
@@ -55,8 +57,14 @@ impl Pacer {
         self.next_departure.since(now)
     }
 
-    /// The connection's `count`th segment, of `payload` bytes, is sent at `rate`.
+    /// A segment of `payload` bytes continues a burst.
+    pub fn continues(&mut self, payload: u64) {
+        self.burst_bytes += payload;
+    }
+
+    /// A burst ends with the connection's `count`th segment, of `payload` bytes, and was sent at `rate`.
     pub fn sent(&mut self, payload: u64, rate: Rate, count: u64, now: Time) {
+        let payload = payload + std::mem::take(&mut self.burst_bytes);
         let late = now.since(self.next_departure);
         self.next_departure = self.next_departure.max(now);
         self.wake_at = Time::NEVER;
@@ -98,6 +106,15 @@ mod tests {
         // The tenth is the first to be counted; it is not late, as the ninth was sent just before.
         assert_eq!(next(&[5; 10], 0), [5, 5, 5, 5, 5, 5, 5, 5, 5, 13]);
         assert_eq!(next(&[5; 10][..3], 0), [5, 5, 5]);
+    }
+
+    #[test]
+    fn a_late_burst_catches_up_by_half_of_all_its_segments() {
+        // Due at 0 and sent at 100: 8 of the 16 ms that two segments take are left.
+        let mut pacer = Pacer::new();
+        pacer.continues(1000);
+        pacer.sent(1000, RATE, 20, at(100));
+        assert_eq!(pacer.next_departure, at(108));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! RACK (RFC 8985): a segment is lost when one sent later has been delivered and the reordering
 //! window has passed.
 //!
-//! As in Linux 6.1 (`net/ipv4/tcp_recovery.c`): while no reordering has been seen, the window is
+//! As in Linux 6.1 (`net/ipv4/tcp_recovery.c`): times are those of a clock of microseconds; while no reordering has been seen, the window is
 //! zero in recovery and after enough SACKed segments.
 
 use fairway_units::{Duration, Time};
@@ -96,7 +96,7 @@ impl Rack {
 
     #[inline]
     fn arrived(&mut self, sent_at: Time, end: u64, sent_again: bool, rtt_of: u64) {
-        let rtt = self.now.since(sent_at);
+        let rtt = self.now.micros_since(sent_at);
         // An earlier transmission was delivered (RFC 8985 section 6.2 step 2).
         if sent_again && self.min_rtt.is_some_and(|min_rtt| rtt < min_rtt) {
             return;
@@ -105,7 +105,7 @@ impl Rack {
         if rtt_of >= self.rtt_of {
             (self.rtt, self.rtt_of) = (rtt, rtt_of);
         }
-        self.latest = self.latest.max((sent_at, end));
+        self.latest = self.latest.max((sent_at.in_micros(), end));
     }
 
     /// Whether losses must be detected. Called once after each acknowledgement.
@@ -121,7 +121,7 @@ impl Rack {
     /// Whether a segment was sent before the latest delivered one. Sequence order breaks ties.
     #[inline]
     pub fn is_overtaken(&self, sent_at: Time, end: u64) -> bool {
-        (sent_at, end) < self.latest
+        (sent_at.in_micros(), end) < self.latest
     }
 
     /// Send time and end of the delivered segment sent last.
@@ -131,7 +131,7 @@ impl Rack {
 
     /// Time left until a segment is lost; none if it is lost now.
     pub fn remaining(&self, sent_at: Time, window: Duration, now: Time) -> Option<Duration> {
-        let (allowed, age) = (self.rtt + window, now.since(sent_at));
+        let (allowed, age) = (self.rtt + window, now.micros_since(sent_at));
         (allowed > age).then(|| allowed - age)
     }
 

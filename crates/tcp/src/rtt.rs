@@ -1,6 +1,6 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298).
 
-use fairway_units::Duration;
+use fairway_units::{Duration, Time};
 
 use crate::preset::Rto;
 
@@ -115,6 +115,17 @@ impl RttEstimator {
     /// Smallest sample.
     pub fn min_rtt(&self) -> Option<Duration> {
         known(self.min_rtt)
+    }
+
+    /// The time since `earlier` by the sender's clock, which counts microseconds in Linux
+    /// (`tcp_stamp_us_delta`).
+    #[inline(always)]
+    pub fn between(&self, earlier: Time, now: Time) -> Duration {
+        if self.policy.rto_min_bounds_variance {
+            now.micros_since(earlier)
+        } else {
+            now.since(earlier)
+        }
     }
 
     /// Add a sample of data sent once (the caller applies Karn's rule), which ends the back-off

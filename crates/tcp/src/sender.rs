@@ -364,9 +364,9 @@ impl Sender {
         self.policy.wrote(self.stream_end);
     }
 
-    /// The handshake measured a round-trip time.
-    pub fn sample_rtt(&mut self, rtt: Duration, now: Time) {
-        let rtt = self.in_clock_ticks(rtt, now);
+    /// The handshake measured a round-trip time, from `sent_at` to now.
+    pub fn sample_rtt(&mut self, sent_at: Time, now: Time) {
+        let rtt = self.in_clock_ticks(self.rtt.between(sent_at, now), now);
         self.rtt.sample(rtt, 0, 0);
         self.rtt.sample_min(rtt);
         self.policy.measured(rtt);

@@ -57,6 +57,14 @@ impl Time {
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
+    /// The span since `earlier` by a clock of microseconds, zero if `earlier` is later.
+    pub const fn micros_since(self, earlier: Time) -> Duration {
+        Duration::from_micros((self.0 / 1_000).saturating_sub(earlier.0 / 1_000))
+    }
+    /// The time as a clock of microseconds shows it.
+    pub const fn in_micros(self) -> Time {
+        Time(self.0 / 1_000 * 1_000)
+    }
 }
 
 impl Duration {

@@ -162,13 +162,13 @@ impl Scoreboard {
     /// overtaken; sequence breaks ties (`tcp_rack_detect_loss`, `tcp_rack_sent_after`).
     fn follows_a_late_original(&self, sending: Retransmission, entry: Sent) -> bool {
         let (latest, end) = self.rack.latest();
-        if entry.sent_at != latest {
+        if entry.sent_at.in_micros() != latest {
             return false;
         }
         let after = self.sent.partition_point(|sent| sent.end <= end);
         let late = |sent: &&Sent| !sent.is(SACKED | EVER_RETRANSMITTED | LOST);
         let mut before = self.sent.range(after..).take_while(|sent| sent.end <= sending.snd_nxt);
-        before.find(late).is_some_and(|sent| sent.sent_at == latest)
+        before.find(late).is_some_and(|sent| sent.sent_at.in_micros() == latest)
     }
 
     fn lose_again(&mut self, index: u64, entry: Sent, summary: &mut AckSummary) {

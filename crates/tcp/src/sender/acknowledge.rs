@@ -188,9 +188,9 @@ impl Sender {
         if self.policy.times_one_segment(self.stack.options.timestamps) {
             return self.end_timing(info.ack, now);
         }
-        let timeout =
-            summary.acked_sent.or(summary.sacked_sent).map(|sent| now.since(sent.earliest));
-        let latest = summary.sacked_sent.or(summary.acked_sent).map(|sent| now.since(sent.latest));
+        let age = |sent: Time| self.rtt.between(sent, now);
+        let timeout = summary.acked_sent.or(summary.sacked_sent).map(|sent| age(sent.earliest));
+        let latest = summary.sacked_sent.or(summary.acked_sent).map(|sent| age(sent.latest));
         let echoed = info.timestamp_age.filter(|_| summary.acked > 0);
         let (timeout, latest) = (timeout.or(echoed)?, latest.or(echoed)?);
         let latest = self.sample_rtts(timeout, latest, now);

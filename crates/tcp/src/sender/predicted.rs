@@ -65,8 +65,9 @@ impl Sender {
         if self.policy.times_one_segment(self.stack.options.timestamps) {
             return self.end_timing(ack, now);
         }
-        let latest = now.since(sent.latest);
-        let sampled = self.sample_rtts(now.since(sent.earliest), latest, now);
+        let latest = self.rtt.between(sent.latest, now);
+        let earliest = self.rtt.between(sent.earliest, now);
+        let sampled = self.sample_rtts(earliest, latest, now);
         Some(if self.tells_age_of_last { latest } else { sampled })
     }
 

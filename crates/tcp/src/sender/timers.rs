@@ -48,7 +48,9 @@ impl Sender {
         // `tcp_clean_rtx_queue`).
         self.stack.losses.tail_loss_probe
             && match (summary.sacked_sent, self.board.head_sent_at()) {
-                (Some(sacked), Some(head)) => now.since(sacked.earliest) > now.since(head),
+                (Some(sacked), Some(head)) => {
+                    self.rtt.between(sacked.earliest, now) > self.rtt.between(head, now)
+                }
                 _ => false,
             }
     }

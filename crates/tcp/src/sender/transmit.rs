@@ -65,7 +65,11 @@ impl Sender {
         let pacing_rate = self.cc.pacing_rate();
         if let Some(rate) = pacing_rate {
             let payload = transmission.range.bytes() - u64::from(transmission.fin);
-            self.pacer.sent(payload, rate, self.counters.segments, now);
+            if self.pass.burst_left > 0 {
+                self.pacer.continues(payload);
+            } else {
+                self.pacer.sent(payload, rate, self.counters.segments, now);
+            }
         }
         if matches!(self.timer.purpose(), None | Some(Expiry::Window)) {
             self.start_timer(now);
