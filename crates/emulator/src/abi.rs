@@ -193,3 +193,141 @@ pub unsafe extern "C" fn fairway_network_finish(handle: *mut Handle, now_ns: u64
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::fs;
+    use std::mem::{align_of, offset_of, size_of};
+
+    use super::*;
+    use crate::fixture::{
+        BEGIN_NS, DATAGRAM_PORT, LEFT, RIGHT, instructions, packet, run_directory,
+    };
+    use crate::message::{ERROR, MEASURED};
+
+    /// What the kernel's side declares.
+    const HEADER: &str =
+        include_str!("../../../python/fairway/backends/linux/kernel/network/fairway.h");
+    const CALLER: &str =
+        include_str!("../../../python/fairway/backends/linux/kernel/network/fairway_user.c");
+
+    /// A text with single blanks alone.
+    fn plain(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn open(directory: &Path) -> *mut Handle {
+        let directory = CString::new(directory.to_str().unwrap()).unwrap();
+        // SAFETY: a string with a zero at its end.
+        unsafe { fairway_network_open(directory.as_ptr()) }
+    }
+
+    #[test]
+    fn an_outcome_is_laid_out_as_in_c() {
+        // Four numbers of four bytes each, one behind the other.
+        assert_eq!((size_of::<COutcome>(), align_of::<COutcome>()), (16, 4));
+        let offsets = [
+            offset_of!(COutcome, kind),
+            offset_of!(COutcome, slot),
+            offset_of!(COutcome, target),
+            offset_of!(COutcome, is_marked),
+        ];
+        assert_eq!(offsets, [0, 4, 8, 12]);
+        let fields = "unsigned int kind; unsigned int slot; unsigned int target; \
+                      unsigned int is_marked;";
+        assert!(plain(HEADER).contains(&format!("struct fairway_outcome {{ {fields} }};")));
+    }
+
+    #[test]
+    fn numbers_are_those_of_c() {
+        assert_eq!((NO_SLOT, FAILED, HELD), (-1, -2, 0x1_0000_0000));
+        for line in [
+            "#define FAIRWAY_NO_PATH (-1LL)",
+            "#define FAIRWAY_FAILED (-2LL)",
+            "#define FAIRWAY_HELD (1LL << 32)",
+            "FAIRWAY_ARRIVED = 1,",
+            "FAIRWAY_GONE = 2,",
+            "FAIRWAY_LEFT = 3,",
+            "FAIRWAY_DOUBLED = 4,",
+        ] {
+            assert!(HEADER.contains(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn functions_are_declared_as_in_c() {
+        type H = *mut Handle;
+        let _: unsafe extern "C" fn(*const c_char) -> H = fairway_network_open;
+        let _: unsafe extern "C" fn(H) -> u32 = fairway_network_devices;
+        let _: unsafe extern "C" fn(H, u64) -> u64 = fairway_network_begin;
+        let _: unsafe extern "C" fn(H, u64, *const u8, u32) -> i64 = fairway_network_send;
+        let _: unsafe extern "C" fn(H, u64) -> u64 = fairway_network_advance;
+        let _: unsafe extern "C" fn(H) -> u64 = fairway_network_next;
+        let _: unsafe extern "C" fn(H) -> bool = fairway_network_is_well;
+        let _: unsafe extern "C" fn(H, *mut COutcome) -> bool = fairway_network_outcome;
+        let _: unsafe extern "C" fn(H, u64) -> bool = fairway_network_finish;
+        let caller = plain(CALLER);
+        for declared in [
+            "void *(*open)(const char *directory);",
+            "unsigned int (*devices)(void *network);",
+            "unsigned long long (*begin)(void *network, unsigned long long begin_ns);",
+            "long long (*send)(void *network, unsigned long long now_ns, \
+             const unsigned char *bytes, unsigned int length);",
+            "unsigned long long (*advance)(void *network, unsigned long long now_ns);",
+            "unsigned long long (*next)(void *network);",
+            "bool (*is_well)(void *network);",
+            "bool (*outcome)(void *network, struct fairway_outcome *outcome);",
+            "bool (*finish)(void *network, unsigned long long now_ns);",
+        ] {
+            assert!(caller.contains(declared), "{declared}");
+            let name = declared.split_once("(*").unwrap().1.split_once(')').unwrap().0;
+            let found = format!("library.{name} = symbol(opened, \"fairway_network_{name}\");");
+            assert!(caller.contains(&found), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_network_that_cannot_be_opened_is_null_and_tells_why() {
+        let directory = run_directory("{");
+        assert!(open(directory.path()).is_null());
+        let why = fs::read_to_string(directory.path().join(ERROR)).unwrap();
+        assert!(why.contains("network.json: EOF while parsing"), "{why}");
+    }
+
+    #[test]
+    fn a_kernel_sends_a_datagram_and_is_told_what_became_of_it() {
+        let directory = run_directory(&instructions().to_string());
+        let network = open(directory.path());
+        let datagram = packet(17, [LEFT, RIGHT], [40_000, DATAGRAM_PORT], 1000);
+        let (bytes, length) = (datagram.as_ptr(), datagram.len() as u32);
+        let mut told = Vec::new();
+        // SAFETY: the handle is that of the network, and the bytes are so many.
+        unsafe {
+            assert_eq!(fairway_network_devices(network), 2);
+            // Its first event is the beginning of the measuring window.
+            assert_eq!(fairway_network_begin(network, BEGIN_NS), BEGIN_NS);
+            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, 10), NO_SLOT);
+            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, length), HELD);
+            assert_eq!(fairway_network_next(network), BEGIN_NS + 1_000_000);
+            let next = fairway_network_advance(network, BEGIN_NS + 1_000_000);
+            assert_eq!(next, BEGIN_NS + 11_000_000);
+            fairway_network_advance(network, next);
+            let mut outcome = COutcome { kind: 9, slot: 9, target: 9, is_marked: 9 };
+            while fairway_network_outcome(network, &raw mut outcome) {
+                told.push([outcome.kind, outcome.slot, outcome.target, outcome.is_marked]);
+            }
+            assert!(fairway_network_is_well(network));
+            assert!(fairway_network_finish(network, BEGIN_NS + 20_000_000));
+            // It is over, and does nothing more.
+            assert!(!fairway_network_is_well(network));
+            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, length), FAILED);
+            assert_eq!(fairway_network_advance(network, BEGIN_NS), u64::MAX);
+            assert!(!fairway_network_finish(network, BEGIN_NS));
+            drop(Box::from_raw(network));
+        }
+        // It has left its sender's buffer, and arrived at the second device.
+        assert_eq!(told, [[3, 0, 0, 0], [1, 0, 1, 0]]);
+        assert!(directory.path().join(MEASURED).is_file());
+    }
+}
