@@ -89,11 +89,13 @@ impl<'a> Run<'a> {
         let lead_ns = match plan.programs.is_empty() {
             true => LEAD_NS,
             false => {
-                programs::wait_to_start(plan).map_err(failed)?;
+                programs::wait_to_start();
                 HEAD_START_NS
             }
         };
         let [now_ns, begin_ns] = now_and_beginning(plan.is_emulated, lead_ns).map_err(failed)?;
+        programs::set_date(plan, begin_ns)
+            .map_err(|error| Error::new("setting the date of the plan", error))?;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;
         }
