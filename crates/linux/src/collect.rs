@@ -172,6 +172,13 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         of_commands = commands::flows(&measured, experiment, &mut remarks);
         emulated::complete(measured, experiment, &plan.rows(), &mut summary);
     }
+    if totals.lost_states > 0 {
+        remarks.push(format!(
+            "{} changes of congestion state were lost in the kernel's trace buffer: \
+             window_reductions and timeouts are too low by at most as many",
+            totals.lost_states
+        ));
+    }
     let broken = broken(experiment, &flows, &totals);
     let id = |row: &Row| match *row {
         Row::Connection(index) => plan.flows[index].id.clone(),
