@@ -300,6 +300,16 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_from_before_the_beginning_sets_out_then() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        assert_eq!(session.send(BEGIN_NS - 700 * MS, &data()), Ok(Some((0, false))));
+        assert_eq!(session.advance(BEGIN_NS - 1), Ok(BEGIN_NS + MS));
+        session.advance(BEGIN_NS + 11 * MS).unwrap();
+        assert_eq!(outcomes(&mut session), [(arrived(0, 0), 1)]);
+    }
+
+    #[test]
     fn a_full_queue_drops_and_transmits_one_packet_after_the_other() {
         let directory = run_directory(&instructions().to_string());
         let mut session = begun(directory.path());
