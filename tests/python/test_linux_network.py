@@ -9,6 +9,7 @@ import pytest
 import fairway
 from fairway.backends.linux import cache
 from fairway.backends.linux.kernel import Kernel
+from fairway.errors import RunFailed
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 #: Goodput in bit/s, mean window in segments and smoothed round trip in seconds after 10 s of the
@@ -64,6 +65,28 @@ to   = "server"
 
 [measure]
 window = ["1 s", "3 s"]
+"""
+
+
+#: 625,000 packets a second, each under way for 2 s: more than a small kernel has room for.
+CROWDED = """
+title    = "More packets than memory"
+duration = "2 s"
+
+[linux]
+memory = "128 MiB"
+
+[topology]
+kind = "dumbbell"
+
+[topology.bottleneck]
+rate  = "100 Gbit/s"
+delay = "2 s"
+
+[[flow]]
+kind   = "cbr"
+rate   = "500 Mbit/s"
+packet = "100 bytes"
 """
 
 
@@ -144,3 +167,8 @@ def test_the_same_seed_gives_the_same_bytes(kernel):
     assert first.summary["flows"] == second.summary["flows"]
     assert first.queues.equals(second.queues)
     assert first.tcp_info.equals(second.tcp_info)
+
+
+def test_packets_that_memory_has_no_room_for_end_the_run(kernel):
+    with pytest.raises(RunFailed, match=r"no memory for more than \d+ packets in the network"):
+        fairway.run(CROWDED, backend="linux")

@@ -6,9 +6,11 @@ import filecmp
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,12 +51,12 @@ def kernel():
 def shell(tmp_path):
     """Runs `fairway shell` on an experiment."""
 
-    def run(experiment, *words, given=subprocess.DEVNULL):
+    def run(experiment, *words, given=subprocess.DEVNULL, cwd=tmp_path):
         file = tmp_path / "path.toml"
         file.write_text(experiment)
         return subprocess.run(
             [sys.executable, "-m", "fairway", "shell", file, *words],
-            cwd=tmp_path, capture_output=True, timeout=300, check=False,
+            cwd=cwd, capture_output=True, timeout=300, check=False,
             **({"input": given} if isinstance(given, bytes) else {"stdin": given}),
         )  # fmt: skip
 
@@ -84,6 +86,33 @@ def test_what_cannot_be_started_is_said(shell, tmp_path):
     assert b"no-such-program could not be started on s0" in done.stderr
     (tmp_path / "data").write_text("nothing to run")
     assert shell(CLEAN, "--", "./data").returncode == 126
+
+
+def test_a_working_directory_that_is_not_there_is_named(shell, tmp_path):
+    # A host has a /dev/shm of its own.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        done = shell(CLEAN, "--alone", "--", "true", cwd=directory)
+    assert done.returncode == 125
+    assert f"s0: its working directory {directory}: No such file".encode() in done.stderr
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = [sys.executable, "-m", "fairway", "shell", str(tmp_path / "path.toml"), "--", "true"]
+    done = subprocess.run(
+        ["sh", "-c", f'rmdir "$PWD" && exec {shlex.join(words)}'],
+        cwd=gone, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, b"the current directory was deleted" in done.stderr) == (125, True)
+
+
+def test_a_reader_that_goes_away_ends_it_as_the_command(shell, tmp_path):
+    shell(CLEAN, *sh("true"))
+    words = [sys.executable, "-m", "fairway", "shell", "path.toml", "--alone", "--", "seq", "99999"]
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(words)} | true; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    # 128 and SIGPIPE, as without Fairway.
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_errors_of_fairway_itself_have_a_code_of_their_own(shell):
@@ -127,10 +156,35 @@ def test_what_fails_beside_the_command_is_said(shell):
 def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
     done = shell(CLEAN, "--env", os.fsdecode(b"A=\xff"), "--", "true")
     assert (done.returncode, b"is not UTF-8" in done.stderr) == (125, True)
+    done = shell(CLEAN, "--alone", "--", "")
+    assert (done.returncode, b"-- COMMAND: the command is empty" in done.stderr) == (125, True)
+    for limit, said in [
+        ("0s", '--time-limit: expected more than zero, got "0s"'),
+        ("-1 s", "--time-limit: expected"),
+        ("soon", "--time-limit: expected"),
+    ]:
+        done = shell(CLEAN, "--time-limit", limit, "--", "true")
+        assert (done.returncode, said.encode() in done.stderr) == (125, True), done.stderr
     done = shell(CLEAN, "--real-time-limit", "nan", "--", "true")
     assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
     done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")
     assert (done.returncode, b'there is no place "nowhere"' in done.stderr) == (125, True)
+
+
+def test_dates_are_those_of_a_kernels_clock(shell):
+    def at_the_beginning(date):
+        done = shell(CLEAN, "--date", date, *sh("date -u '+%F %T.%N'; exec sleep 0.5"))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode().strip()[:23]
+
+    # A millisecond is more than the start of two programs takes.
+    assert at_the_beginning("2026-05-01") == "2026-05-01 00:00:00.000"
+    assert at_the_beginning("1970-01-02") == "1970-01-02 00:00:00.000"
+    assert at_the_beginning("2232-04-17T23:59:59") == "2232-04-17 23:59:59.000"
+    for date in ("1900-01-01", "1970-01-01", "2232-04-18", "2300-01-01"):
+        done = shell(CLEAN, "--date", date, "--", "true")
+        assert done.returncode == 125
+        assert b"goes from 1970-01-02 to 2232-04-17" in done.stderr
 
 
 def test_standard_input_is_read(shell):

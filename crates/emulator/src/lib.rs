@@ -5,6 +5,8 @@
 //! its virtual clock do the rest. No packet crosses a system call, and payload stays in the kernel.
 
 mod abi;
+#[cfg(test)]
+mod fixture;
 mod headers;
 pub mod losses;
 pub mod message;

@@ -248,3 +248,157 @@ fn measured(emulated: Emulated, of: &Paths, foreign_packets: u64) -> Measured {
         losses: losses.map(|losses| OfLosses { link_ids, left_out: losses.left_out }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fairway_guest::record::QueueSample;
+
+    use super::*;
+    use crate::fixture::{
+        BEGIN_NS, DATAGRAM_PORT, LEFT, PORT, RIGHT, instructions, packet, run_directory,
+    };
+
+    const MS: u64 = 1_000_000;
+
+    fn begun(directory: &Path) -> Session {
+        let mut session = Session::open(directory).unwrap();
+        assert_eq!(session.devices(), 2);
+        session.begin(BEGIN_NS);
+        session
+    }
+
+    fn data() -> Vec<u8> {
+        packet(6, [LEFT, RIGHT], [40_000, PORT], 1000)
+    }
+
+    fn outcomes(session: &mut Session) -> Vec<(Outcome, u32)> {
+        std::iter::from_fn(|| session.outcome()).collect()
+    }
+
+    fn arrived(slot: u32, path: u32) -> Outcome {
+        Outcome::Arrived { slot, path, is_marked: false }
+    }
+
+    #[test]
+    fn a_packet_arrives_after_its_transmission_and_the_delay() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        let sent_ns = BEGIN_NS + 5 * MS;
+        assert_eq!(session.send(sent_ns, &data()), Ok(Some((0, false))));
+        session.advance(sent_ns + 11 * MS - 1).unwrap();
+        assert_eq!(outcomes(&mut session), []);
+        assert_eq!(session.next_event_ns(), sent_ns + 11 * MS);
+        session.advance(sent_ns + 11 * MS).unwrap();
+        // At the sink's device.
+        assert_eq!(outcomes(&mut session), [(arrived(0, 0), 1)]);
+        // An acknowledgement of 40 bytes takes 40 us to transmit, and arrives at the source's.
+        let acknowledgement = packet(6, [RIGHT, LEFT], [PORT, 40_000], 40);
+        let sent_ns = sent_ns + 11 * MS;
+        assert_eq!(session.send(sent_ns, &acknowledgement), Ok(Some((0, false))));
+        session.advance(sent_ns + 10_040_000).unwrap();
+        assert_eq!(outcomes(&mut session), [(arrived(0, 1), 0)]);
+    }
+
+    #[test]
+    fn a_packet_from_before_the_beginning_sets_out_then() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        assert_eq!(session.send(BEGIN_NS - 700 * MS, &data()), Ok(Some((0, false))));
+        assert_eq!(session.advance(BEGIN_NS - 1), Ok(BEGIN_NS + MS));
+        session.advance(BEGIN_NS + 11 * MS).unwrap();
+        assert_eq!(outcomes(&mut session), [(arrived(0, 0), 1)]);
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_transmits_one_packet_after_the_other() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        for slot in 0..3 {
+            assert_eq!(session.send(BEGIN_NS, &data()), Ok(Some((slot, false))));
+        }
+        assert_eq!(outcomes(&mut session), [(Outcome::Gone { slot: 2 }, 0)]);
+        session.advance(BEGIN_NS + 11 * MS).unwrap();
+        assert_eq!(outcomes(&mut session), [(arrived(0, 0), 1)]);
+        session.advance(BEGIN_NS + 12 * MS).unwrap();
+        assert_eq!(outcomes(&mut session), [(arrived(1, 0), 1)]);
+    }
+
+    #[test]
+    fn a_slot_is_free_when_the_kernel_was_told_of_its_packet() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        session.send(BEGIN_NS, &data()).unwrap();
+        // The first packet has arrived, and the kernel does not know yet.
+        let now_ns = BEGIN_NS + 20 * MS;
+        assert_eq!(session.send(now_ns, &data()), Ok(Some((1, false))));
+        assert_eq!(outcomes(&mut session), [(arrived(0, 0), 1)]);
+        assert_eq!(session.send(now_ns, &data()), Ok(Some((0, false))));
+    }
+
+    #[test]
+    fn a_datagram_is_held_by_its_sender_until_it_is_transmitted() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        let datagram = packet(17, [LEFT, RIGHT], [40_000, DATAGRAM_PORT], 1000);
+        assert_eq!(session.send(BEGIN_NS, &datagram), Ok(Some((0, true))));
+        session.advance(BEGIN_NS + MS).unwrap();
+        assert_eq!(outcomes(&mut session), [(Outcome::Left { slot: 0 }, 0)]);
+        session.advance(BEGIN_NS + 11 * MS).unwrap();
+        // The path behind both of the connection.
+        assert_eq!(outcomes(&mut session), [(arrived(0, 2), 1)]);
+    }
+
+    #[test]
+    fn what_was_carried_is_written_at_the_end() {
+        let directory = run_directory(&instructions().to_string());
+        let mut session = begun(directory.path());
+        for _ in 0..3 {
+            session.send(BEGIN_NS + MS, &data()).unwrap();
+        }
+        let stranger = packet(6, [LEFT, LEFT], [40_000, PORT], 40);
+        assert_eq!(session.send(BEGIN_NS + MS, &stranger), Ok(None));
+        assert_eq!(session.send(BEGIN_NS + MS, &[0x60; 40]), Ok(None));
+        session.finish(BEGIN_NS + 1000 * MS).unwrap();
+        let text = fs::read(directory.path().join(MEASURED)).unwrap();
+        let measured: Measured = serde_json::from_slice(&text).unwrap();
+        assert_eq!(measured.foreign_packets, 2);
+        assert_eq!((measured.arrivals, measured.dropped), (vec![2, 0], vec![1, 0]));
+        // 960 bytes of data each; the second has waited for the first.
+        let [from, to] = &measured.flows[0];
+        assert_eq!((from.arrivals, to.arrivals, to.missing), (0, 2, 1));
+        assert_eq!((to.wire_bytes, to.delivered_bytes), (2000, 1920));
+        assert_eq!(to.delay_ns, 11 * MS + 12 * MS);
+        let samples = fs::read(directory.path().join(SAMPLES)).unwrap();
+        let mut rest = samples.as_slice();
+        let first = QueueSample::read(&mut rest).unwrap().unwrap();
+        assert_eq!((first.t_ns, first.bytes, first.drops), (100 * MS, 2000, 1));
+    }
+
+    #[test]
+    fn instructions_that_are_none_are_refused_with_their_file() {
+        let of_another = {
+            let mut found = instructions();
+            found["flows"].as_array_mut().unwrap().pop();
+            found.to_string()
+        };
+        let without_experiment = {
+            let mut found = instructions();
+            found["experiment"] = serde_json::Value::Null;
+            found.to_string()
+        };
+        for (text, expected) in [
+            ("{", "EOF while parsing"),
+            (r#"{"flows": []}"#, "missing field `devices`"),
+            (of_another.as_str(), "1 flows where the experiment has 2"),
+            (without_experiment.as_str(), "experiment"),
+        ] {
+            let directory = run_directory(text);
+            let why = Session::open(directory.path()).err().unwrap();
+            let path = directory.path().join(INSTRUCTIONS);
+            assert!(why.starts_with(&format!("{}: ", path.display())), "{why}");
+            assert!(why.contains(expected), "{why}");
+        }
+        let why = Session::open(Path::new("/nowhere")).err().unwrap();
+        assert_eq!(why, "/nowhere/network.json: No such file or directory (os error 2)");
+    }
+}

@@ -67,8 +67,12 @@ fn main() -> ExitCode {
         .unwrap_or_else(|_| Err(Error::new("the agent", "came to a halt; see the console")));
     if let Err(error) = result {
         eprintln!("fairway-guest: {error}");
-        // Without a run directory, the console has to do.
-        let _ = fs::write(Path::new(setup::RUN_DIRECTORY).join("error"), error.to_string());
+        let file = Path::new(setup::RUN_DIRECTORY).join("error");
+        // If the network has said why before, that is the reason. Without a run directory, the console has to
+        // do.
+        if !file.exists() {
+            let _ = fs::write(file, error.to_string());
+        }
     }
     let _ = reboot(RebootMode::RB_POWER_OFF);
     ExitCode::FAILURE

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,12 +12,15 @@ use std::thread::Builder;
 
 use fairway_guest::plan::{Plan, Program as ProgramPlan};
 use fairway_guest::record::{ProgramTotals, output_file};
+use fairway_units::NANOS_PER_SEC;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{Pid, chdir, chroot, sethostname};
+use nix::unistd::{Pid, chroot, fchdir, sethostname};
 
 use crate::Error;
 use crate::hosts;
@@ -43,11 +47,16 @@ pub struct Program {
     state: Arc<Mutex<ProgramTotals>>,
 }
 
-/// Waits until servers may start, and sets the date so that the run begins with that of the plan.
-pub fn wait_to_start(plan: &Plan) -> io::Result<()> {
+/// Waits until servers may start.
+pub fn wait_to_start() {
     sys::sleep_until(LEAST_UPTIME_NS);
-    let before_s = HEAD_START_NS / 1_000_000_000;
-    plan.date_s.map_or(Ok(()), |date_s| sys::set_date(date_s.saturating_sub(before_s)))
+}
+
+/// Sets the date so that it is the plan's when the run begins.
+pub fn set_date(plan: &Plan, begin_ns: u64) -> io::Result<()> {
+    let Some(date_s) = plan.date_s else { return Ok(()) };
+    let until_ns = begin_ns.saturating_sub(sys::now_ns()?);
+    sys::set_wall_ns(date_s.saturating_mul(NANOS_PER_SEC).saturating_sub(until_ns))
 }
 
 /// The programs of a plan that start before the beginning of the run, or those that do not.
@@ -150,14 +159,14 @@ impl Running {
             .stderr(Stdio::piped())
             .process_group(0);
         let root = CString::new(hosts::root(self.plan.host).to_string_lossy().as_bytes())?;
-        let directory = CString::new(self.plan.directory.as_deref().unwrap_or("/"))?;
+        let directory = self.plan.directory.as_deref().unwrap_or("/");
+        let directory = working_directory(&hosts::root(self.plan.host), directory)?;
         let host = self.host.clone();
         let enter = move || {
             unshare(CloneFlags::CLONE_NEWUTS)?;
             sethostname(&host)?;
             chroot(root.as_c_str())?;
-            chdir(c"/")?;
-            chdir(directory.as_c_str())?;
+            fchdir(&directory)?;
             umask(USUAL_MASK);
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
@@ -207,6 +216,20 @@ impl Running {
     }
 }
 
+/// Opens a working directory by its path below a host's root. An error of it has no errno: those are the
+/// command's.
+fn working_directory(root: &Path, path: &str) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT);
+    openat2(File::open(root)?, path, how).map_err(|errno| {
+        let hint = match errno {
+            Errno::ENOENT => "; a host has its own /dev/pts, /dev/shm, /proc, /run and /sys",
+            _ => "",
+        };
+        io::Error::other(format!("its working directory {path}: {}{hint}", errno.desc()))
+    })
+}
+
 /// Copies to a file until the last writer has closed the pipe; what is more than `most` is counted alone.
 fn pass_on(mut pipe: impl Read, mut file: impl Write, most: u64, count: impl Fn(u64)) {
     let mut piece = vec![0; PIECE_BYTES];
@@ -238,8 +261,36 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::env;
+    use std::fs;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_working_directory_is_found_below_the_root_of_its_host_or_named() {
+        let root = env::temp_dir().join(format!("fairway-root-{}", std::process::id()));
+        fs::create_dir_all(root.join("home/there")).unwrap();
+        fs::write(root.join("home/file"), "").unwrap();
+        // A link with a path from the host's root.
+        let _ = symlink("/home/there", root.join("home/link"));
+        let found = working_directory(&root, "/home/link").unwrap();
+        let found = fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).unwrap();
+        assert_eq!(found, root.join("home/there"));
+        for (path, expected) in [
+            (
+                "/home/gone",
+                "its working directory /home/gone: No such file or directory; \
+                 a host has its own /dev/pts, /dev/shm, /proc, /run and /sys",
+            ),
+            ("/home/file", "its working directory /home/file: Not a directory"),
+        ] {
+            let error = working_directory(&root, path).unwrap_err();
+            assert_eq!((error.raw_os_error(), error.to_string().as_str()), (None, expected));
+        }
+        fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn what_is_more_than_is_kept_is_counted() {

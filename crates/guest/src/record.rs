@@ -137,6 +137,9 @@ pub struct Totals {
     /// Whether the kernel told of the states of its congestion controls; without it, reductions and
     /// timeouts are missing.
     pub states_told: bool,
+    /// Changes of state that the kernel could not tell: then reductions and timeouts are too low.
+    #[serde(default)]
+    pub lost_states: u64,
     /// One entry a flow.
     pub flows: Vec<FlowTotals>,
     /// One entry a flow of datagrams.

@@ -89,11 +89,13 @@ impl<'a> Run<'a> {
         let lead_ns = match plan.programs.is_empty() {
             true => LEAD_NS,
             false => {
-                programs::wait_to_start(plan).map_err(failed)?;
+                programs::wait_to_start();
                 HEAD_START_NS
             }
         };
         let [now_ns, begin_ns] = now_and_beginning(plan.is_emulated, lead_ns).map_err(failed)?;
+        programs::set_date(plan, begin_ns)
+            .map_err(|error| Error::new("setting the date of the plan", error))?;
         if plan.is_emulated {
             tell_network(&format!("begin {begin_ns}"))?;
         }
@@ -152,6 +154,7 @@ impl<'a> Run<'a> {
                 kernel: kernel.trim().to_owned(),
                 watched: true,
                 states_told: states.is_some(),
+                lost_states: 0,
                 flows: vec![FlowTotals::default(); plan.flows.len()],
                 datagrams: vec![DatagramTotals::default(); plan.datagrams.len()],
                 queues: vec![QueueTotals::default(); plan.queues.len()],
@@ -408,6 +411,9 @@ impl<'a> Run<'a> {
             let watch = self.watch.queue(index);
             queue.waiting_ns = watch.waiting_ns;
             queue.p99_sojourn_ns = watch.sojourns.quantile(0.99).map(|time| time.as_nanos());
+        }
+        if self.states.is_some() {
+            self.totals.lost_states = States::lost().map_err(failed)?;
         }
         self.totals.unseen_packets = self.watch.unseen().map_err(failed)?;
         self.watch.finish().map_err(failed)?;

@@ -45,10 +45,9 @@ pub fn wall_ns() -> io::Result<u64> {
     nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME)?)
 }
 
-/// Sets the clock that tells the date.
-pub fn set_date(seconds: u64) -> io::Result<()> {
-    let seconds = libc::time_t::try_from(seconds).unwrap_or(libc::time_t::MAX);
-    Ok(clock_settime(ClockId::CLOCK_REALTIME, TimeSpec::new(seconds, 0))?)
+/// Sets the clock of [`wall_ns`].
+pub fn set_wall_ns(ns: u64) -> io::Result<()> {
+    Ok(clock_settime(ClockId::CLOCK_REALTIME, time_spec(ns))?)
 }
 
 fn nanoseconds(time: TimeSpec) -> io::Result<u64> {
@@ -56,12 +55,15 @@ fn nanoseconds(time: TimeSpec) -> io::Result<u64> {
     u64::try_from(nanos).map_err(|_| io::Error::other("the clock is out of range"))
 }
 
+fn time_spec(ns: u64) -> TimeSpec {
+    let seconds = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    TimeSpec::new(seconds, (ns % 1_000_000_000) as libc::c_long)
+}
+
 /// Sleeps until a moment of [`now_ns`]. A thread sleeps to the end of its timer's slack, which is at least
 /// a nanosecond (`PR_SET_TIMERSLACK`).
 pub fn sleep_until(ns: u64) {
-    let ns = ns.saturating_sub(1);
-    let seconds = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
-    let until = TimeSpec::new(seconds, (ns % 1_000_000_000) as libc::c_long);
+    let until = time_spec(ns.saturating_sub(1));
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &until).is_err() {}
 }

@@ -160,10 +160,7 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
     if let Some(measured) = measured {
         if let Some(of) = &measured.losses {
             losses = Some(listed_losses(experiment, of, Source::open(directory, LOSSES)?)?);
-            if of.left_out > 0 {
-                let left_out = of.left_out;
-                remarks.push(format!("of the losses, {left_out} more than are kept were left out"));
-            }
+            remarks.extend(Losses::remark(of.left_out));
         }
         remarks.extend_from_slice(&measured.remarks);
         if measured.foreign_packets > 0 {
@@ -174,6 +171,13 @@ pub fn collect(experiment: &Experiment, directory: &Path) -> Result<Collected, C
         }
         of_commands = commands::flows(&measured, experiment, &mut remarks);
         emulated::complete(measured, experiment, &plan.rows(), &mut summary);
+    }
+    if totals.lost_states > 0 {
+        remarks.push(format!(
+            "{} changes of congestion state were lost in the kernel's trace buffer: \
+             window_reductions and timeouts are too low by at most as many",
+            totals.lost_states
+        ));
     }
     let broken = broken(experiment, &flows, &totals);
     let id = |row: &Row| match *row {

@@ -166,6 +166,7 @@ fn totals() -> Totals {
         kernel: "6.1.192".into(),
         watched: true,
         states_told: true,
+        lost_states: 0,
         flows: vec![first, second],
         datagrams: Vec::new(),
         queues: vec![forward, QueueTotals::default()],
@@ -288,6 +289,19 @@ fn flows_are_summed_up_over_the_window() {
     assert_eq!((flow.fct_s, run.summary.flows[1].fct_s), (None, Some(2.0)));
     assert_eq!(run.summary.flows[1].mean_cwnd_segments, Some(6.0));
     assert_eq!(run.summary.metrics.loss_ratio, Some(8.0 / 1_400.0));
+}
+
+#[test]
+fn changes_of_state_that_the_kernel_lost_are_told() {
+    let run = Directory::with_records("told", &totals()).collect().unwrap();
+    assert_eq!(run.remarks, [""; 0]);
+    let totals = Totals { lost_states: 12, ..totals() };
+    let run = Directory::with_records("lost", &totals).collect().unwrap();
+    assert_eq!(
+        run.remarks,
+        ["12 changes of congestion state were lost in the kernel's trace buffer: \
+          window_reductions and timeouts are too low by at most as many"]
+    );
 }
 
 #[test]

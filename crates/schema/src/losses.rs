@@ -52,4 +52,23 @@ impl Losses {
         self.link.push(link);
         self.cause.push(cause as u8);
     }
+
+    /// The warning about losses that were not recorded, if there are any.
+    #[must_use]
+    pub fn remark(left_out: u64) -> Option<String> {
+        let most = Self::MOST;
+        (left_out > 0).then(|| format!("{left_out} losses not recorded: limit of {most} reached"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_beyond_the_limit_are_told() {
+        assert_eq!(Losses::remark(0), None);
+        let remark = Losses::remark(7).unwrap();
+        assert_eq!(remark, "7 losses not recorded: limit of 10000000 reached");
+    }
 }

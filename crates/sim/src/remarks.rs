@@ -1,7 +1,7 @@
 //! What a reader of a run's numbers has to know besides.
 
 use fairway_cc::Namesake;
-
+use fairway_schema::Losses;
 use fairway_spec::{Experiment, Flow};
 
 /// Remarks about names that mean something else to the stack, and losses that were not recorded.
@@ -9,9 +9,7 @@ pub(crate) fn of_run(experiment: &Experiment, losses_left_out: u64) -> Vec<Strin
     let mut remarks: Vec<_> = experiment.flows.iter().filter_map(of_name).collect();
     remarks.sort();
     remarks.dedup();
-    if losses_left_out > 0 {
-        remarks.push(format!("of the losses, {losses_left_out} more than are kept were left out"));
-    }
+    remarks.extend(Losses::remark(losses_left_out));
     remarks
 }
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 from typer import Option
 
-from fairway.cli.terminal import commands, note, warn
+from fairway.cli.terminal import commands, discard_output, note, warn
 from fairway.errors import (
     AlgorithmError,
     ExperimentError,
@@ -150,7 +150,7 @@ def _code_of(arguments: list[str]) -> int:
         return InputError.exit_code
     except BrokenPipeError:
         # The reader of standard output has gone, as `head` does: not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return 0
     except Exception as error:
         return _unexpected(error)

@@ -2,7 +2,8 @@
 
 import math
 import os
-from datetime import datetime, timezone
+import signal
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import typer
@@ -10,9 +11,6 @@ from typer import Argument, Option
 
 from fairway.cli import terminal
 from fairway.errors import FairwayError, InputError
-
-#: Exit code of Fairway's own errors, as timeout(1) has it: those of the command are its own.
-_FAILED = 125
 
 
 def shell(
@@ -85,6 +83,8 @@ def shell(
     124 at a time limit; 125 an error of Fairway's own; 126 not executable;
     127 no such command; 130 stopped with Ctrl-C.
     """
+    from fairway.backends.linux.shell import FAILED, SIGNALLED, OutOfTime
+
     try:
         code = _run(
             file, command, on, background or [], environment or [], date, time_limit,
@@ -92,11 +92,13 @@ def shell(
             alone=alone, cc=cc, kernel=kernel, replace=replace, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
-        from fairway.backends.linux.shell import OutOfTime
-
         if not isinstance(error, OutOfTime):
-            error.exit_code = _FAILED
+            error.exit_code = FAILED
         raise
+    except BrokenPipeError:
+        # Whoever reads has gone: it ends as a command that writes to the same pipe.
+        terminal.discard_output()
+        code = SIGNALLED + signal.SIGPIPE
     raise typer.Exit(code)
 
 
@@ -122,11 +124,19 @@ def _run(
 ) -> int:
     from fairway.backends.linux import programs
     from fairway.backends.linux.saved_files import Keep
-    from fairway.backends.linux.shell import Background, Shell, cautions, exit_code, with_command
+    from fairway.backends.linux.shell import (
+        FAILED,
+        Background,
+        Shell,
+        cautions,
+        exit_code,
+        with_command,
+    )
     from fairway.experiment.plan import plan, source_of_experiment
     from fairway.ground import store
     from fairway.results import captures
 
+    _check(command, time_limit, real_time_limit)
     if capture is not None:
         changes["capture.at"] = captures.places(capture)
     if time_limit is not None:
@@ -145,8 +155,6 @@ def _run(
         planned.points[0].experiment, command, host=on,
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,
     )  # fmt: skip
-    if real_time_limit is not None and not math.isfinite(real_time_limit):
-        raise InputError(f"--real-time-limit: expected seconds, got {real_time_limit}")
     backend = Shell(
         kernel,
         backgrounds=len(background),
@@ -163,13 +171,27 @@ def _run(
         run.keep_files(saved.directory)
         for sentence in saved.said:
             terminal.note(f"fairway: {sentence}")
-        code = code or (_FAILED if saved.failed else 0)
+        code = code or (FAILED if saved.failed else 0)
     if summary:
         _print_tables(run)
     if out is not None:
         source = source_of_experiment("shell", file, changes, backend.name)
         run.save(out, engine=backend.engine(), source=source, replace=replace)
     return code
+
+
+def _check(command: list[str], time_limit: str | None, real_time_limit: float | None) -> None:
+    """Refuse a command and limits that no run can have."""
+    from fairway.ground import quantities
+
+    if not command[0]:
+        raise InputError("-- COMMAND: the command is empty; write one, such as -- ping -c 3 d0")
+    if quantities.seconds(time_limit, "--time-limit") == 0:
+        raise InputError(
+            f'--time-limit: expected more than zero, got "{time_limit}"; write "10 min"'
+        )
+    if real_time_limit is not None and not math.isfinite(real_time_limit):
+        raise InputError(f"--real-time-limit: expected seconds, got {real_time_limit}")
 
 
 def _variables(texts: list[str]) -> dict[str, str]:
@@ -188,15 +210,21 @@ def _variables(texts: list[str]) -> dict[str, str]:
 
 
 def _seconds(text: str) -> int:
+    from fairway.backends.linux import programs
+
     try:
         date = datetime.now(timezone.utc) if text == "now" else datetime.fromisoformat(text)
         date = date if date.tzinfo is not None else date.replace(tzinfo=timezone.utc)
-        seconds = int(date.timestamp())
+        date = date.astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
         raise InputError(f"--date: {text!r}: {error}; write 2026-05-01 or now") from None
-    if seconds < 0:
-        raise InputError(f"--date: {text!r}: before 1970; write 2026-05-01 or now")
-    return seconds
+    first, end = programs.DATES
+    if not first <= date.date() < end:
+        raise InputError(
+            f"--date: {text!r}: no date of a kernel's clock, which goes from {first} to "
+            f"{end - timedelta(days=1)}; write 2026-05-01 or now"
+        )
+    return int(date.timestamp())
 
 
 def _print_tables(run: object) -> None:

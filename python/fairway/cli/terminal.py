@@ -185,6 +185,14 @@ def note(message: str) -> None:
     typer.echo(printable(message), err=True)
 
 
+def discard_output() -> None:
+    """Drop what standard output still holds: its reader has gone."""
+    if sys.stdout is not None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
 def note_report(path: Path) -> None:
     """Say where a report is, or the one of a directory, if it could be drawn."""
     from fairway.plot.drawing import REPORT

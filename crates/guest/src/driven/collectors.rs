@@ -1,5 +1,5 @@
-//! Threads that receive whole transfers: each blocks in the kernel until all of one has come, where a
-//! thread that waits for many sockets would be woken for every segment.
+//! Threads that receive whole transfers. Each blocks in the kernel until its transfer is complete; the
+//! event loop would be woken at every segment.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,9 +13,9 @@ use socket2::Socket;
 use crate::sys;
 use crate::threads::Stacks;
 
-/// Transfers that are received at a time; others wait for nobody, but cost more.
+/// Most threads. The event loop receives further transfers, at a higher cost for each segment.
 const MOST: usize = 256;
-/// Transfers of fewer bytes are not worth a thread.
+/// Smallest transfer that gets a thread.
 pub const LEAST_BYTES: u64 = 16 << 10;
 
 /// The threads.
@@ -30,7 +30,7 @@ struct Shared {
     jobs: Mutex<Receiver<Job>>,
     idle: AtomicUsize,
     done: Mutex<Vec<Collected>>,
-    /// Readable while something is done.
+    /// Readable while `done` has transfers.
     event: EventFd,
 }
 
@@ -40,11 +40,11 @@ struct Job {
     bytes: u64,
 }
 
-/// What was received of a transfer.
+/// A transfer that has ended.
 pub struct Collected {
     pub pair: usize,
     pub result: io::Result<u64>,
-    /// When, as [`sys::now_ns`].
+    /// When it ended, as [`sys::now_ns`].
     pub at_ns: u64,
 }
 
@@ -61,12 +61,12 @@ impl Collectors {
         Ok(Collectors { stacks: Stacks::new(MOST)?, started: 0, jobs, shared: Arc::new(shared) })
     }
 
-    /// Becomes readable when something is done.
+    /// Becomes readable when a transfer ends.
     pub fn event(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()
     }
 
-    /// Has so many bytes received from a blocking socket. False if every thread is busy.
+    /// Receives `bytes` from a blocking socket in a thread. False if every thread is busy.
     pub fn collect(&mut self, pair: usize, socket: &Socket, bytes: u64) -> io::Result<bool> {
         if self.shared.idle.load(Ordering::SeqCst) == 0 {
             if self.started == MOST {
@@ -83,7 +83,7 @@ impl Collectors {
         Ok(true)
     }
 
-    /// What was done since the last time.
+    /// Transfers that ended since the last call.
     pub fn done(&self) -> io::Result<Vec<Collected>> {
         match self.shared.event.read() {
             Ok(_) | Err(nix::errno::Errno::EAGAIN) => {}
@@ -112,7 +112,7 @@ impl Shared {
     }
 }
 
-/// Receives so many bytes, or fewer where the stream ends.
+/// Receives `bytes`, or fewer if the stream ends.
 fn receive(socket: &Socket, bytes: u64) -> io::Result<u64> {
     let mut received = 0;
     while received < bytes {

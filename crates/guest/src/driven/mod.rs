@@ -2,6 +2,7 @@
 //! by events, and so those that come in great numbers. Their drivers are [`fairway_application`]'s.
 
 mod collectors;
+mod failure;
 mod pair;
 mod poll;
 
@@ -21,10 +22,11 @@ use crate::Error;
 use crate::setup::Namespaces;
 use crate::sys;
 use collectors::Collectors;
+use failure::Done;
 use pair::{Pair, PairEvent};
 use poll::Poll;
 
-pub use pair::{SINK, SOURCE};
+pub use failure::{SINK, SOURCE};
 
 /// All of them.
 pub struct Applications<'a> {
@@ -220,7 +222,7 @@ impl<'a> Applications<'a> {
         let pair = &mut self.pairs[pair];
         let plan = &self.plan.flows[pair.flow];
         if let Err(error) = pair.open(plan, self.namespaces, &self.poll, self.now) {
-            pair.error = Some(error.to_string());
+            pair.error.get_or_insert_with(|| error.to_string());
         }
     }
 
@@ -239,13 +241,13 @@ impl<'a> Applications<'a> {
     fn try_on<T>(
         &mut self,
         pair: usize,
-        act: impl FnOnce(&mut Pair, Time, &Poll) -> io::Result<T>,
+        act: impl FnOnce(&mut Pair, Time, &Poll) -> Done<T>,
     ) -> Option<T> {
         let (pair, now) = (&mut self.pairs[pair], self.now);
         match act(pair, now, &self.poll) {
             Ok(found) => Some(found),
-            Err(error) => {
-                pair.give_up(&error, "source", now);
+            Err(failure) => {
+                pair.give_up(&failure, now);
                 None
             }
         }
@@ -255,12 +257,12 @@ impl<'a> Applications<'a> {
     fn work(
         &mut self,
         pair: usize,
-        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<PairEvent>, &mut Collectors) -> io::Result<()>,
+        act: impl FnOnce(&mut Pair, Time, &Poll, &mut Vec<PairEvent>, &mut Collectors) -> Done,
     ) {
         let (mut events, now) = (Vec::new(), self.now);
         let worked = &mut self.pairs[pair];
-        if let Err(error) = act(worked, now, &self.poll, &mut events, &mut self.collectors) {
-            worked.give_up(&error, "source", now);
+        if let Err(failure) = act(worked, now, &self.poll, &mut events, &mut self.collectors) {
+            worked.give_up(&failure, now);
         }
         for one in events {
             if let PairEvent::Read(at) = one {
@@ -340,11 +342,7 @@ impl Own<'_, '_> {
         &self.all.pairs[self.place(connection)]
     }
 
-    fn act(
-        &mut self,
-        connection: usize,
-        act: impl FnOnce(&mut Pair, Time, &Poll) -> io::Result<()>,
-    ) {
+    fn act(&mut self, connection: usize, act: impl FnOnce(&mut Pair, Time, &Poll) -> Done) {
         let pair = self.place(connection);
         self.all.try_on(pair, act);
     }

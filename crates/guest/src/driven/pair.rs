@@ -13,13 +13,14 @@ use nix::sys::epoll::EpollFlags;
 use socket2::Socket;
 
 use super::collectors::{Collected, Collectors, LEAST_BYTES};
+use super::failure::{Done, Failure, SINK, SOURCE, at};
 use super::poll::Poll;
 use crate::connection::{DATA, bind_and_listen, network_fault, set_algorithm, tcp_socket};
 use crate::setup::Namespaces;
 
-/// The sides of a connection.
-pub const SOURCE: usize = 0;
-pub const SINK: usize = 1;
+#[cfg(test)]
+mod tests;
+
 /// What its sockets are called among all: four names a connection.
 const LISTENER: u64 = 2;
 const NAMES: u64 = 4;
@@ -191,7 +192,7 @@ impl Pair {
     }
 
     /// Its application has what it writes by itself. Returns when it writes again, if it does.
-    pub fn begin(&mut self, now: Time, poll: &Poll) -> io::Result<Option<Time>> {
+    pub fn begin(&mut self, now: Time, poll: &Poll) -> Done<Option<Time>> {
         match self.app {
             Source::Bulk => self.each_writes(ENDLESS, poll)?,
             Source::File { bytes } => {
@@ -216,7 +217,7 @@ impl Pair {
         poll: &Poll,
         events: &mut Vec<PairEvent>,
         collectors: &mut Collectors,
-    ) -> io::Result<()> {
+    ) -> Done {
         if socket == LISTENER {
             return self.accept(poll, collectors);
         }
@@ -228,9 +229,9 @@ impl Pair {
             self.connected(side, now, poll)?;
         } else if flags.intersects(FAILED) {
             if let Some(socket) = &self.sides[side].socket
-                && let Some(error) = socket.take_error()?
+                && let Some(error) = socket.take_error().map_err(at(side))?
             {
-                return Err(error);
+                return Err(at(side)(error));
             }
             if !flags.intersects(EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT) {
                 return self.forget(side, poll);
@@ -248,21 +249,24 @@ impl Pair {
         Ok(())
     }
 
-    fn accept(&mut self, poll: &Poll, collectors: &mut Collectors) -> io::Result<()> {
+    fn accept(&mut self, poll: &Poll, collectors: &mut Collectors) -> Done {
         let Some(listener) = self.listener.take() else { return Ok(()) };
-        let (socket, _) = listener.accept()?;
         let side = if self.sink_opens { SOURCE } else { SINK };
+        let (socket, _) = listener.accept().map_err(at(side))?;
         let is_collected = match self.collected_bytes() {
-            Some(bytes) => collectors.collect(self.number as usize, &socket, bytes)?,
+            Some(bytes) => {
+                collectors.collect(self.number as usize, &socket, bytes).map_err(at(side))?
+            }
             None => false,
         };
         let mut interest = EpollFlags::empty();
         if !is_collected {
-            socket.set_nonblocking(true)?;
+            socket.set_nonblocking(true).map_err(at(side))?;
             interest = EpollFlags::EPOLLIN;
         }
-        self.sides[side].handshake = fairway_socket::total_retransmissions(socket.as_fd())?;
-        poll.add(socket.as_fd(), self.name(side as u64), interest)?;
+        self.sides[side].handshake =
+            fairway_socket::total_retransmissions(socket.as_fd()).map_err(at(side))?;
+        poll.add(socket.as_fd(), self.name(side as u64), interest).map_err(at(side))?;
         self.sides[side].is_collected = is_collected;
         self.sides[side].interest = Some(interest);
         self.sides[side].socket = Some(socket);
@@ -280,19 +284,20 @@ impl Pair {
     }
 
     /// A thread has received it.
-    pub fn collected(&mut self, found: Collected, now: Time, poll: &Poll) -> io::Result<()> {
+    pub fn collected(&mut self, found: Collected, now: Time, poll: &Poll) -> Done {
         self.sides[SINK].is_collected = false;
-        self.sides[SINK].delivered += found.result?;
+        self.sides[SINK].delivered += found.result.map_err(at(SINK))?;
         self.note_completion(now);
         self.look(SINK, poll)
     }
 
-    fn connected(&mut self, side: usize, now: Time, poll: &Poll) -> io::Result<()> {
+    fn connected(&mut self, side: usize, now: Time, poll: &Poll) -> Done {
         let Some(socket) = &self.sides[side].socket else { return Ok(()) };
-        if let Some(error) = socket.take_error()? {
-            return Err(error);
+        if let Some(error) = socket.take_error().map_err(at(side))? {
+            return Err(at(side)(error));
         }
-        self.sides[side].handshake = fairway_socket::total_retransmissions(socket.as_fd())?;
+        self.sides[side].handshake =
+            fairway_socket::total_retransmissions(socket.as_fd()).map_err(at(side))?;
         self.established = Some(now);
         if self.filled > 0 {
             self.limit_unsent()?;
@@ -306,7 +311,7 @@ impl Pair {
         now: Time,
         poll: &Poll,
         events: &mut Vec<PairEvent>,
-    ) -> io::Result<()> {
+    ) -> Done {
         if side == SINK && self.reader.is_some() && self.read_later(now, events)? {
             return self.look(side, poll);
         }
@@ -314,12 +319,12 @@ impl Pair {
     }
 
     /// Whether a slow reader reads later what has come.
-    fn read_later(&mut self, now: Time, events: &mut Vec<PairEvent>) -> io::Result<bool> {
+    fn read_later(&mut self, now: Time, events: &mut Vec<PairEvent>) -> Done<bool> {
         let side = &mut self.sides[SINK];
         let (Some(reader), Some(socket)) = (&mut self.reader, &side.socket) else {
             return Ok(false);
         };
-        let unread = fairway_socket::unread(socket.as_fd())?;
+        let unread = fairway_socket::unread(socket.as_fd()).map_err(at(SINK))?;
         let at = reader.schedule(unread, self.mss, now);
         events.extend(at.map(PairEvent::Read));
         side.pauses = unread > 0;
@@ -327,7 +332,7 @@ impl Pair {
     }
 
     /// A slow reader reads.
-    pub fn read(&mut self, now: Time, poll: &Poll, events: &mut Vec<PairEvent>) -> io::Result<()> {
+    pub fn read(&mut self, now: Time, poll: &Poll, events: &mut Vec<PairEvent>) -> Done {
         let Some(reader) = &mut self.reader else { return Ok(()) };
         let bytes = reader.read(self.mss, now).min(READ_BYTES as u64) as usize;
         self.receive(SINK, bytes, now, poll, events)?;
@@ -342,12 +347,12 @@ impl Pair {
         now: Time,
         poll: &Poll,
         events: &mut Vec<PairEvent>,
-    ) -> io::Result<()> {
+    ) -> Done {
         let end = &mut self.sides[side];
         let Some(socket) = &end.socket else { return Ok(()) };
         let got = match fairway_socket::discard_ready(socket.as_fd(), bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            got => got? as u64,
+            got => got.map_err(at(side))? as u64,
         };
         end.delivered += got;
         if got == 0 {
@@ -369,7 +374,7 @@ impl Pair {
     }
 
     /// Both ends have everything, and have said so: the kernel is done with it.
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self) -> Done {
         if self.sides.iter().all(|side| side.at_end && side.is_shut) {
             self.let_go()?;
         }
@@ -377,14 +382,13 @@ impl Pair {
     }
 
     /// Keeps what the kernel says of both ends, and closes them.
-    pub fn let_go(&mut self) -> io::Result<()> {
+    pub fn let_go(&mut self) -> Done {
         self.listener = None;
-        for side in &mut self.sides {
+        for (number, side) in self.sides.iter_mut().enumerate() {
+            let Some(socket) = side.socket.take() else { continue };
             side.info = vec![0; MAX_TCP_INFO];
-            let length = match side.socket.take() {
-                Some(socket) => fairway_socket::tcp_info(socket.as_fd(), &mut side.info)?,
-                None => 0,
-            };
+            let length =
+                fairway_socket::tcp_info(socket.as_fd(), &mut side.info).map_err(at(number))?;
             side.info.truncate(length);
             side.info.shrink_to_fit();
         }
@@ -392,7 +396,7 @@ impl Pair {
     }
 
     /// Gives the kernel what it takes of what was written.
-    fn push(&mut self, side: usize, poll: &Poll) -> io::Result<()> {
+    fn push(&mut self, side: usize, poll: &Poll) -> Done {
         let is_connected = self.is_connected(side);
         let end = &mut self.sides[side];
         let Some(socket) = end.socket.as_ref().filter(|_| is_connected) else { return Ok(()) };
@@ -401,12 +405,12 @@ impl Pair {
             match socket.send(&DATA[..piece]) {
                 Ok(written) => end.pending -= written as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+                Err(error) => return Err(at(side)(error)),
             }
         }
         if end.pending == 0 && end.is_closing && !end.is_shut {
             end.is_shut = true;
-            socket.shutdown(Shutdown::Write)?;
+            socket.shutdown(Shutdown::Write).map_err(at(side))?;
         }
         self.look(side, poll)
     }
@@ -417,7 +421,7 @@ impl Pair {
     }
 
     /// Looks for what concerns it now.
-    fn look(&mut self, side: usize, poll: &Poll) -> io::Result<()> {
+    fn look(&mut self, side: usize, poll: &Poll) -> Done {
         let wants_room = self.wants_room(side);
         let name = self.name(side as u64);
         let end = &mut self.sides[side];
@@ -431,18 +435,18 @@ impl Pair {
         interest.set(EpollFlags::EPOLLIN, !end.at_end && !end.pauses && !end.is_collected);
         interest.set(EpollFlags::EPOLLOUT, end.pending > 0 || wants_room);
         if end.interest.replace(interest) != Some(interest) {
-            poll.modify(socket.as_fd(), name, interest)?;
+            poll.modify(socket.as_fd(), name, interest).map_err(at(side))?;
         }
         Ok(())
     }
 
     /// Nothing is to be expected of a side any more: of a socket that is shut both ways, epoll_wait(2)
     /// would say so again and again.
-    fn forget(&mut self, side: usize, poll: &Poll) -> io::Result<()> {
+    fn forget(&mut self, side: usize, poll: &Poll) -> Done {
         let end = &mut self.sides[side];
         match &end.socket {
             Some(socket) if !std::mem::replace(&mut end.is_forgotten, true) => {
-                poll.remove(socket.as_fd())
+                poll.remove(socket.as_fd()).map_err(at(side))
             }
             _ => Ok(()),
         }
@@ -460,7 +464,7 @@ impl Pair {
         self.given_up.is_some() || self.error.is_some()
     }
 
-    pub fn write(&mut self, direction: Direction, bytes: u64, poll: &Poll) -> io::Result<()> {
+    pub fn write(&mut self, direction: Direction, bytes: u64, poll: &Poll) -> Done {
         let side = if direction == Direction::Forward { SOURCE } else { SINK };
         if self.is_over() {
             return Ok(());
@@ -470,13 +474,13 @@ impl Pair {
         self.push(side, poll)
     }
 
-    fn each_writes(&mut self, bytes: u64, poll: &Poll) -> io::Result<()> {
+    fn each_writes(&mut self, bytes: u64, poll: &Poll) -> Done {
         self.write(Direction::Forward, bytes, poll)?;
         if self.both_ways { self.write(Direction::Reverse, bytes, poll) } else { Ok(()) }
     }
 
     /// What was written by now is the whole transfer.
-    fn each_closes(&mut self, now: Time, poll: &Poll) -> io::Result<()> {
+    fn each_closes(&mut self, now: Time, poll: &Poll) -> Done {
         self.transfer = Some([0, 1].map(|side| self.sides[side].written));
         self.note_completion(now);
         for side in 0..1 + usize::from(self.both_ways) {
@@ -486,7 +490,7 @@ impl Pair {
         Ok(())
     }
 
-    pub fn close(&mut self, now: Time, poll: &Poll) -> io::Result<()> {
+    pub fn close(&mut self, now: Time, poll: &Poll) -> Done {
         if std::mem::replace(&mut self.stopped, true) {
             return Ok(());
         }
@@ -494,7 +498,7 @@ impl Pair {
     }
 
     /// The application stops writing: what the kernel has taken by now is the whole transfer.
-    pub fn stop(&mut self, now: Time, poll: &Poll) -> io::Result<()> {
+    pub fn stop(&mut self, now: Time, poll: &Poll) -> Done {
         self.stopped = true;
         if self.opened.is_none() {
             return Ok(());
@@ -520,7 +524,7 @@ impl Pair {
 
     /// What an application that writes at a rate has to write by now. Returns when it writes again, unless
     /// it waits for room.
-    pub fn write_at_rate(&mut self, now: Time, poll: &Poll) -> io::Result<Option<Time>> {
+    pub fn write_at_rate(&mut self, now: Time, poll: &Poll) -> Done<Option<Time>> {
         let Source::Limited { rate, bytes } = self.app else { return Ok(None) };
         if self.stopped || self.is_over() {
             return Ok(None);
@@ -582,7 +586,7 @@ impl Pair {
 
     /// The application wants to know when less than `bytes` wait to be sent. The kernel calls a socket
     /// writable from half of its limit on.
-    pub fn keep_filled(&mut self, bytes: u64, poll: &Poll) -> io::Result<()> {
+    pub fn keep_filled(&mut self, bytes: u64, poll: &Poll) -> Done {
         if self.filled == bytes {
             return Ok(());
         }
@@ -591,14 +595,14 @@ impl Pair {
         self.look(SOURCE, poll)
     }
 
-    fn limit_unsent(&self) -> io::Result<()> {
+    fn limit_unsent(&self) -> Done {
         let Some(socket) = &self.sides[SOURCE].socket else { return Ok(()) };
         let limit = match self.filled {
             0 => USUAL_LIMIT,
             bytes => i32::try_from(bytes.saturating_mul(2)).unwrap_or(i32::MAX),
         };
         let (level, option) = (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
-        fairway_socket::set_option(socket.as_fd(), level, option, limit)
+        fairway_socket::set_option(socket.as_fd(), level, option, limit).map_err(at(SOURCE))
     }
 
     /// The bytes of its transfer, once they are known.
@@ -623,21 +627,29 @@ impl Pair {
         }
     }
 
-    /// It cannot go on: by the network's fault, which is a result, or by another.
-    pub fn give_up(&mut self, error: &io::Error, end: &str, now: Time) {
-        match network_fault(error) {
-            Some(errno) => {
-                self.given_up = Some(GivenUp {
-                    at_ns: now.as_nanos(),
-                    end: end.to_owned(),
-                    errno: format!("{errno:?}"),
-                });
+    /// It cannot go on: by the network's fault, which is a result, or by another. What was first is kept.
+    pub fn give_up(&mut self, failure: &Failure, now: Time) {
+        if !self.is_over() {
+            match network_fault(&failure.error) {
+                Some(errno) => {
+                    self.given_up = Some(GivenUp {
+                        at_ns: now.as_nanos(),
+                        end: failure.end().to_owned(),
+                        errno: format!("{errno:?}"),
+                    });
+                }
+                None => self.fail(failure),
             }
-            None => self.error = Some(format!("{end}: {error}")),
         }
-        if let Err(error) = self.let_go() {
-            self.error.get_or_insert_with(|| format!("{end}: {error}"));
+        if let Err(failure) = self.let_go() {
+            self.fail(&failure);
         }
+    }
+
+    /// Notes a fault of the guest's own, if it is the first.
+    fn fail(&mut self, failure: &Failure) {
+        let (end, error) = (failure.end(), &failure.error);
+        self.error.get_or_insert_with(|| format!("{end}: {error}"));
     }
 }
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fairway.errors import InputError
 
 if TYPE_CHECKING:
     from fairway import _core
@@ -13,6 +16,10 @@ if TYPE_CHECKING:
 #: The date on all hosts when a run begins, in seconds from the start of 1970: 2026-01-01, 0:00 UTC.
 #: Servers' certificates and caches look at it, and it is the same in every run.
 DATE_S = 1_767_225_600
+#: The first day that it may be, and the first that it may not. A kernel's clock cannot be behind
+#: its uptime (kernel/time/timekeeping.c, `do_settimeofday64`), nor be set to the 30 years before
+#: its end (include/linux/time64.h, `TIME_SETTOD_SEC_MAX`, 2232-04-18).
+DATES = (date(1970, 1, 2), date(2232, 4, 18))
 #: What stands in the directories of programs where PATH is not set.
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -33,6 +40,16 @@ def environment() -> dict[str, str]:
     }
 
 
+def working_directory() -> str:
+    """Where programs start: the current directory; raises `InputError` if it was deleted."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        raise InputError(
+            "the current directory was deleted, and programs start in it; change to another"
+        ) from None
+
+
 def equip(plan: dict[str, Any]) -> None:
     """Complete the programs of a plan with what this machine decides."""
     if not plan.get("programs"):
@@ -40,7 +57,7 @@ def equip(plan: dict[str, Any]) -> None:
     plan["date_s"] = DATE_S
     for program in plan["programs"]:
         program["environment"] = list(environment().items())
-        program["directory"] = str(Path.cwd())
+        program["directory"] = working_directory()
 
 
 def ran(data: _core.LinuxData) -> dict[str, Any]:

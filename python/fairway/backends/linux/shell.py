@@ -28,8 +28,9 @@ FLOW = "shell"
 _KERNEL = "linux-6.1"
 #: Hosts that a host of programs reaches at the most, those of programs before others.
 MOST_PEERS = 64
-#: Exit codes as timeout(1) and shells have them: out of time, not executable, not found, signalled.
-OUT_OF_TIME = 124
+#: Exit codes as timeout(1) and shells have them: out of time, an error of Fairway's own, not
+#: executable, not found, signalled.
+OUT_OF_TIME, FAILED = 124, 125
 NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
 _EACCES = 13
 #: File of the run directory with the command's standard input.
@@ -318,7 +319,9 @@ def exit_code(run: Run) -> tuple[int, str | None]:
     command = next(one for one in run.summary["programs"] if one["id"] == FLOW)
     name = command["command"][0]
     if command["failure"] is not None:
-        code = NOT_EXECUTABLE if command["errno"] == _EACCES else NOT_FOUND
+        # What is not the command's own fault has no errno.
+        codes = {0: FAILED, _EACCES: NOT_EXECUTABLE}
+        code = codes.get(command["errno"], NOT_FOUND)
         return code, f"{name} could not be started on {command['host']}: {command['failure']}"
     if command["signal"] is not None:
         return SIGNALLED + command["signal"], None

@@ -6,6 +6,9 @@
 #ifndef FAIRWAY_H
 #define FAIRWAY_H
 
+/* Version of the library's functions and structures (`VERSION` of crates/emulator/src/abi.rs). */
+#define FAIRWAY_VERSION 1
+
 /* What became of a packet (`COutcome` of crates/emulator/src/abi.rs). */
 struct fairway_outcome {
 	unsigned int kind;

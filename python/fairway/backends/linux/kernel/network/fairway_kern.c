@@ -12,8 +12,10 @@
 #include <linux/init.h>
 #include <linux/interrupt.h>
 #include <linux/ip.h>
+#include <linux/mm.h>
 #include <linux/netdevice.h>
 #include <linux/proc_fs.h>
+#include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/uaccess.h>
 #include <net/inet_ecn.h>
@@ -25,8 +27,17 @@
 
 static struct net_device **devices;
 static unsigned int device_count;
-static struct sk_buff **slots;
-static unsigned int slot_count;
+
+/*
+ * The packets by slot, in pages of 512: an allocation with GFP_ATOMIC has at most 4 MiB
+ * (KMALLOC_MAX_SIZE), so a single table would end at 524,288 packets. Memory ends before these do.
+ */
+#define PAGE_SLOTS (PAGE_SIZE / sizeof(struct sk_buff *))
+#define MOST_PAGES 16384
+/* Pages of memory for 512 packets of 9000 bytes, and as much again: without memory, senders would wait. */
+#define LEAST_MEMORY (SZ_16M >> PAGE_SHIFT)
+static struct sk_buff **pages[MOST_PAGES];
+
 /*
  * The timer expires in hard interrupts, as those of qdiscs do, and the work is done in a tasklet: a timer
  * of soft interrupts that expires runs all of them whose slack has begun, such as the one that compresses
@@ -54,26 +65,32 @@ static struct sk_buff *whole(struct sk_buff *copy)
 
 static void put_in(unsigned int slot, struct sk_buff *skb)
 {
-	if (slot >= slot_count) {
-		unsigned int count = max(2 * slot_count, max(slot + 1, 1024U));
-		struct sk_buff **more = kvzalloc(count * sizeof(*more), GFP_ATOMIC);
+	unsigned int page = slot / PAGE_SLOTS;
 
-		if (!more)
-			panic("fairway: no memory for %u packets in the network", count);
-		memcpy(more, slots, slot_count * sizeof(*slots));
-		kvfree(slots);
-		slots = more;
-		slot_count = count;
-	}
-	slots[slot] = skb;
+	if (page >= MOST_PAGES)
+		panic("fairway: the network holds more than %lu packets", MOST_PAGES * PAGE_SLOTS);
+	if (!pages[page] && si_mem_available() > LEAST_MEMORY)
+		pages[page] = (void *)get_zeroed_page(GFP_ATOMIC);
+	if (!pages[page])
+		panic("fairway: no memory for more than %u packets in the network; give [linux] more memory",
+		      slot);
+	pages[page][slot % PAGE_SLOTS] = skb;
+}
+
+/* The packet in a slot; NULL if there is none. */
+static struct sk_buff *packet_in(unsigned int slot)
+{
+	unsigned int page = slot / PAGE_SLOTS;
+
+	return page < MOST_PAGES && pages[page] ? pages[page][slot % PAGE_SLOTS] : NULL;
 }
 
 static struct sk_buff *take_out(unsigned int slot)
 {
-	struct sk_buff *skb = slot < slot_count ? slots[slot] : NULL;
+	struct sk_buff *skb = packet_in(slot);
 
 	if (skb)
-		slots[slot] = NULL;
+		put_in(slot, NULL);
 	return skb;
 }
 
@@ -121,15 +138,19 @@ static void carry_out(void)
 			dev_kfree_skb_any(take_out(outcome.slot));
 			break;
 		case FAIRWAY_LEFT:
-			if (outcome.slot < slot_count && slots[outcome.slot])
-				skb_orphan(slots[outcome.slot]);
+			skb = packet_in(outcome.slot);
+			if (skb)
+				skb_orphan(skb);
 			break;
 		case FAIRWAY_DOUBLED:
-			if (outcome.slot < slot_count && slots[outcome.slot])
-				put_in(outcome.target, whole(skb_copy(slots[outcome.slot], GFP_ATOMIC)));
+			skb = packet_in(outcome.slot);
+			if (skb)
+				put_in(outcome.target, whole(skb_copy(skb, GFP_ATOMIC)));
 			break;
 		}
 	}
+	if (!fairway_is_well())
+		fail();
 }
 
 static void wake_at(u64 next)
@@ -154,8 +175,6 @@ static void advance(struct tasklet_struct *unused)
 		return;
 	timer_at = NEVER;
 	next = fairway_advance(ktime_get_ns());
-	if (!fairway_is_well())
-		fail();
 	carry_out();
 	wake_at(next);
 }

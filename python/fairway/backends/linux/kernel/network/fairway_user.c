@@ -8,7 +8,7 @@
 #include "fairway.h"
 
 static struct {
-	void *(*open)(const char *directory);
+	void *(*open)(const char *directory, unsigned int version);
 	unsigned int (*devices)(void *network);
 	unsigned long long (*begin)(void *network, unsigned long long begin_ns);
 	long long (*send)(void *network, unsigned long long now_ns, const unsigned char *bytes,
@@ -58,9 +58,9 @@ static int __init fairway_setup(char *directory, int *add)
 	library.is_well = symbol(opened, "fairway_network_is_well");
 	library.outcome = symbol(opened, "fairway_network_outcome");
 	library.finish = symbol(opened, "fairway_network_finish");
-	network = library.open(directory);
+	network = library.open(directory, FAIRWAY_VERSION);
 	if (!network) {
-		fprintf(stderr, "fairway: the network cannot be made\n");
+		fprintf(stderr, "fairway: no network; the file `error` of the run directory says why\n");
 		exit(1);
 	}
 	return 0;
