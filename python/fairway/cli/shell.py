@@ -49,6 +49,11 @@ def shell(
     real_time_limit: float | None = Option(
         None, min=0.1, metavar="SECONDS", help="End the command after this real time."
     ),
+    stream_limit: str = Option(
+        "1 GiB",
+        metavar="SIZE",
+        help="Most bytes of standard input and of each output; more ends the run.",
+    ),
     kernel: str | None = Option(
         None, metavar="RELEASE", help="Another kernel that was built, such as 6.12."
     ),
@@ -82,14 +87,15 @@ def shell(
 
     \b
     Exit codes: those of the command; 128 + N if signal N has ended it;
-    124 at a time limit; 125 an error of Fairway's own; 126 not executable;
+    124 at a time limit; 125 an error of Fairway's own, or --stream-limit; 126 not executable;
     127 no such command; 130 stopped with Ctrl-C.
     """
     try:
         code = _run(
             file, command, on, background or [], environment or [], date, time_limit,
-            real_time_limit, out, capture, keep or [], terminal.overrides(assignments, seed),
-            alone=alone, cc=cc, kernel=kernel, replace=replace, summary=summary,
+            real_time_limit, stream_limit, out, capture, keep or [],
+            terminal.overrides(assignments, seed), alone=alone, cc=cc, kernel=kernel,
+            replace=replace, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
         from fairway.backends.linux.shell import OutOfTime
@@ -109,6 +115,7 @@ def _run(
     date: str | None,
     time_limit: str | None,
     real_time_limit: float | None,
+    stream_limit: str,
     out: Path | None,
     capture: str | None,
     keep: list[str],
@@ -124,7 +131,7 @@ def _run(
     from fairway.backends.linux.saved_files import Keep
     from fairway.backends.linux.shell import Background, Shell, cautions, exit_code, with_command
     from fairway.experiment.plan import plan, source_of_experiment
-    from fairway.ground import store
+    from fairway.ground import quantities, store
     from fairway.results import captures
 
     if capture is not None:
@@ -147,12 +154,15 @@ def _run(
     )  # fmt: skip
     if real_time_limit is not None and not math.isfinite(real_time_limit):
         raise InputError(f"--real-time-limit: expected seconds, got {real_time_limit}")
+    most_bytes = quantities.size_bytes(stream_limit, "--stream-limit")
+    assert most_bytes is not None
     backend = Shell(
         kernel,
         backgrounds=len(background),
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,
+        most_bytes=most_bytes,
         keeps=keeps,
     )
     run = backend.run(document)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
-import stat
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.backend import Linux
+from fairway.backends.linux.streams import MOST_BYTES, Stream, binary, keep_input
 from fairway.errors import InputError, RunFailed
 from fairway.results.run import Run
 
@@ -34,8 +31,9 @@ NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
 _EACCES = 13
 #: File of the run directory with the command's standard input.
 _INPUT = "input"
-#: After so many seconds somebody who waits for the end of standard input is told so.
-_QUIET_S = 2.0
+#: The largest number of a plan.
+_MOST = 2**64 - 1
+_OUTPUTS = ("standard output", "standard error")
 
 
 @dataclass(frozen=True)
@@ -146,6 +144,7 @@ class Shell(Linux):
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
+        most_bytes: Most bytes of standard input and of each output; more ends the run.
         keeps: Files of hosts that are kept; what became of them is in `saved` after the run.
     """
 
@@ -155,11 +154,12 @@ class Shell(Linux):
     date_s: int = programs.DATE_S
     limit_s: float | None = None
     keeps_input: bool = True
+    most_bytes: int = MOST_BYTES
     keeps: Sequence[saved_files.Keep] = ()
     saved: saved_files.SavedFiles | None = None
     _places: list[Path] = field(default_factory=list)
     _directory: Path = Path()
-    _streams: list[_Stream] = field(default_factory=list)
+    _streams: list[Stream] = field(default_factory=list)
     _began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class Shell(Linux):
         control: Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Run it; raises `OutOfTime` after `limit_s`."""
+        """Run it; raises `OutOfTime` after `limit_s`, `TooMuchOutput` after `most_bytes`."""
         return super().run(experiment, _Pumped(self, control or Control()), algorithms)
 
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
@@ -186,22 +186,25 @@ class Shell(Linux):
                 continue
             variables = {**programs.environment(), **self.environment}
             program["environment"] = list(variables.items())
-            program["most_output_bytes"] = None
-            outputs = (_binary(sys.stdout), _binary(sys.stderr))
+            # One more tells that there was more. The files are gone before results are read.
+            program["most_output_bytes"] = min(self.most_bytes + 1, _MOST)
+            outputs = (binary(sys.stdout), binary(sys.stderr))
+            host = plan["hosts"][program["host"]]["name"]
             label = b""
             if is_command:
                 program["is_last"] = True
                 self._places = saved_files.ask(
                     plan, self.keeps, program["host"], program["directory"]
                 )
-                if self.keeps_input and _keep_input(directory / _INPUT):
+                if self.keeps_input and keep_input(directory / _INPUT, self.most_bytes):
                     program["input"] = _INPUT
             else:
-                label = f"[{plan['hosts'][program['host']]['name']}] ".encode()
-                outputs = (sys.stderr.buffer, sys.stderr.buffer)
+                label = f"[{host}] ".encode()
+                outputs = (outputs[1], outputs[1])
             for number, target in enumerate(outputs, 1):
                 path = directory / f"program-{index}.{number}"
-                self._streams.append(_Stream(path, target, label))
+                name = f"{_OUTPUTS[number - 1]} of {program['command'][0]} on {host}"
+                self._streams.append(Stream(path, target, name, self.most_bytes, label))
         self._directory = directory
         self._began = time.monotonic()
 
@@ -241,71 +244,9 @@ class _Pumped(Control):
         self._outer.reached(fraction)
 
 
-class _Stream:
-    """A file that grows, on its way to a stream of this process; with a label, line by line."""
-
-    def __init__(self, path: Path, target: BinaryIO, label: bytes) -> None:
-        self._path, self._target, self._label = path, target, label
-        self._file: BinaryIO | None = None
-        self._line = b""
-
-    def pump(self) -> None:
-        if self._file is None:
-            try:
-                self._file = self._path.open("rb")
-            except FileNotFoundError:
-                return
-        while piece := self._file.read(1 << 20):
-            if self._label:
-                *lines, self._line = (self._line + piece).split(b"\n")
-                piece = b"".join(self._label + line + b"\n" for line in lines)
-            self._target.write(piece)
-            self._target.flush()
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if self._line:
-            self._target.write(self._label + self._line + b"\n")
-            self._target.flush()
-            self._line = b""
-
-
-def _binary(stream: TextIO | None) -> BinaryIO:
-    """What takes the bytes of a stream; nowhere, if it is closed."""
-    return Path(os.devnull).open("wb") if stream is None else stream.buffer
-
-
 def background_id(number: int) -> str:
     """Id of a command that runs beside."""
     return f"background-{number}"
-
-
-def _keep_input(path: Path) -> bool:
-    """Copy what standard input has to a file; False if that is a terminal, or nothing."""
-    try:
-        kind = os.fstat(sys.stdin.fileno()).st_mode
-    except (AttributeError, OSError, ValueError):
-        return False
-    if stat.S_ISCHR(kind):
-        return False
-    told = threading.Timer(_QUIET_S, _tell_of_input)
-    told.daemon = True
-    told.start()
-    try:
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-    finally:
-        told.cancel()
-    return True
-
-
-def _tell_of_input() -> None:
-    sys.stderr.write(
-        "fairway: waiting for the end of standard input, which is read before the start; "
-        "without any, add </dev/null\n"
-    )
 
 
 def cautions(run: Run) -> list[str]:
