@@ -1,5 +1,6 @@
 """`fairway agree --first-difference`: captures made by hand, and the simulator beside a kernel."""
 
+import gc
 import json
 import struct
 from importlib.resources import files
@@ -76,11 +77,11 @@ def scripted(name, packets, host="s0"):
     """A backend whose runs have one capture, of these packets."""
 
     def act(experiment, control):
-        run = run_of({**experiment, "flow": experiment["flow"] * 2}, [1e6, 1e6])
         directory = new_directory()
+        wanted = {**experiment, "flow": experiment["flow"] * 2}
+        run = run_of(wanted, [1e6, 1e6], captures=directory)
         begin = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
-        (directory / f"{host}.pcap").write_bytes(begin + b"".join(packets))
-        run.captures = directory
+        (directory.path / f"{host}.pcap").write_bytes(begin + b"".join(packets))
         return run
 
     backend = ScriptedBackend(act)
@@ -128,8 +129,10 @@ def test_where_two_captures_part():
     assert right.rows == [["2.004", "→", "PSH ACK", "1001", "400", "1", "500", ""]]
 
 
-def test_the_same_packets():
+def test_the_same_packets(temporary):
     found = compared(handshake("ours"), handshake("theirs", 7))
+    gc.collect()
+    assert list(temporary.iterdir()) == []
     assert (found.agrees, found.tables()) == (True, [])
     assert found.sentence() == (
         "ours and theirs send the same packets: 4 packets on ours and 4 packets on theirs at all "

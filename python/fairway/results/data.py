@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import shutil
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairway.ground import program, store, text
+from fairway.ground.temporary import Temporary
 from fairway.results.captures import copy as copy_captures
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class RunData:
         series: Source | None = None,
         queues: Source | None = None,
         tcp_info: Source | None = None,
-        captures: Path | None = None,
-        owns_captures: bool = False,
+        captures: Path | Temporary | None = None,
         packets: Source | None = None,
         capture_series: Source | None = None,
         losses: Source | None = None,
@@ -89,12 +88,10 @@ class RunData:
         self._tables: dict[str, Columns] = {}
         self.version = version
         self.commit = commit
-        self.captures = captures
         # Those that lie in no results go with this object.
-        self._let_go: Callable[[], object] | None = None
-        if captures is not None and owns_captures:
-            self._let_go = weakref.finalize(self, shutil.rmtree, captures, ignore_errors=True)
-        self._kept_files: Path | None = None
+        self._own_captures = captures if isinstance(captures, Temporary) else None
+        self.captures = captures.path if isinstance(captures, Temporary) else captures
+        self._kept_files: Temporary | None = None
 
     @property
     def title(self) -> str:
@@ -295,14 +292,13 @@ class RunData:
         if self.captures is not None:
             copy_captures(self.captures, target / CAPTURES)
 
-    def keep_files(self, directory: Path) -> None:
-        """Save the files of a directory with its own; the directory goes with this object."""
+    def keep_files(self, directory: Temporary) -> None:
+        """Save the files of a directory with its own."""
         self._kept_files = directory
-        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
 
     def write_kept_files(self, target: Path) -> None:
         """Put the files that programs have written, if some are kept, into its directory."""
-        for host in self._kept_files.iterdir() if self._kept_files is not None else ():
+        for host in self._kept_files.path.iterdir() if self._kept_files is not None else ():
             shutil.copytree(host, target / FILES / host.name)
 
     def __repr__(self) -> str:

@@ -71,10 +71,10 @@ class Run(RunData):
             self.write_kept_files(target)
 
         store.write_directory(path, fill, source=source)
-        if self._let_go is not None:
+        if self._own_captures is not None:
             self.captures = path / CAPTURES
-            self._let_go()
-            self._let_go = None
+            self._own_captures.remove()
+            self._own_captures = None
         if report:
             draw_report(path, self.report)
         draw_figures(path, lambda place: self.figures.save(place, figures), figures)

@@ -21,6 +21,7 @@ from fairway.backends.linux.machine import AGENT, NETWORK, Machine, run_director
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
+from fairway.ground.temporary import Temporary
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
 
@@ -92,7 +93,6 @@ class Linux:
             version=_core.version(),
             tcp_info=lambda: tables().tcp_info_of(data.tcp_info, data.flow_ids),
             captures=captures,
-            owns_captures=True,
         )
 
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
@@ -199,14 +199,14 @@ def _check_room(plan: dict[str, Any], directory: Path) -> None:
         )
 
 
-def _kept(captures: Path) -> Path | None:
+def _kept(captures: Path) -> Temporary | None:
     """Move the captures, if there are any, out of the run directory."""
     if not captures.is_dir():
         return None
     place = new_directory()
-    with writing(place):
+    with writing(place.path):
         for capture in captures.iterdir():
-            shutil.move(capture, place / capture.name)
+            shutil.move(capture, place.path / capture.name)
     return place
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ from typing import Any
 
 from fairway.errors import InputError, writing
 from fairway.ground import text
+from fairway.ground.temporary import Temporary
 
 #: Names in the run directory (`crates/guest/src/record.rs`).
 _SAVED, _LIST = "saved", "saved.json"
@@ -99,12 +99,12 @@ class SavedFiles:
     """Files that were kept, in a temporary directory.
 
     Attributes:
-        directory: It holds them at their places.
+        directory: It holds them at their places, and goes with the object.
         said: A sentence for each path that was not kept whole.
         failed: Whether one was not kept at all.
     """
 
-    directory: Path
+    directory: Temporary
     said: list[str]
     failed: bool
 
@@ -114,8 +114,8 @@ def collect(run_directory: Path, places: Sequence[Path]) -> SavedFiles | None:
     if not (run_directory / _LIST).is_file():
         return None
     found = json.loads((run_directory / _LIST).read_text("utf-8"))
-    with writing(Path(tempfile.gettempdir())):
-        saved = SavedFiles(Path(tempfile.mkdtemp(prefix="fairway-files-")), [], failed=False)
+    saved = SavedFiles(Temporary("fairway-files-"), [], failed=False)
+    with writing(saved.directory.path):
         for index, (place, one) in enumerate(zip(places, found, strict=True)):
             if one["failure"] is not None:
                 saved.said.append(f"--keep: {_shown(place)}: not kept: {one['failure']}")
@@ -124,8 +124,9 @@ def collect(run_directory: Path, places: Sequence[Path]) -> SavedFiles | None:
             if one["left_out"]:
                 others = text.count(one["left_out"], "special file")
                 saved.said.append(f"--keep: {_shown(place)}: left out {others}")
-            (saved.directory / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(run_directory / _SAVED / str(index), saved.directory / place)
+            target = saved.directory.path / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(run_directory / _SAVED / str(index), target)
     return saved
 
 
