@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import gc
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 
 import fairway
 from fairway.backends.linux import cache
-from fairway.errors import FairwayError
+from fairway.errors import FairwayError, InputError
 from fairway.results.program_tables import program_tables
 
 #: 20 Mbit/s, a round trip of 100 ms, and one packet of a hundred lost.
@@ -164,7 +165,7 @@ def test_files_are_kept_in_the_results(shell, tmp_path):
         *sh(script),
     )  # fmt: skip
     assert done.returncode == 4
-    assert done.stderr == b"fairway: --keep: s0:mine: left out 1 special file\n"
+    assert done.stderr == b"fairway: keep: s0:mine: left out 1 special file\n"
     files = tmp_path / "out" / "files"
     found = {str(path.relative_to(files)): path for path in files.rglob("*") if path.is_file()}
     texts = {name: path.read_text() for name, path in found.items()}
@@ -404,6 +405,58 @@ program = ["ping", "-c", "4", "-s", "1000", "left"]
         f"flow {name}: its packets are counted as those of flow there, which has the same hosts"
         for name in ("again", "back")
     ]
+
+
+KEPT = (
+    CLEAN
+    + """
+[[flow]]
+id = "copy"
+program = ["sh", "-c", "mkdir sub; echo here > sub/one; echo two > /run/two"]
+server = ["sh", "-c", "echo there > three"]
+keep = ["sub", "/run/two", "d1:three", "gone"]
+"""
+)
+
+
+def test_files_of_an_experiments_programs_are_kept(temporary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = fairway.run(KEPT, tmp_path / "out", overrides={"duration": "2 s"}, backend="linux")
+    assert run.warnings == ["keep: s1:gone: not kept: No such file or directory (os error 2)"]
+    texts = {"s1/sub/one": "here\n", "s1/run/two": "two\n", "d1/three": "there\n"}
+    assert files_in(tmp_path / "out" / "files") == texts
+    sweep = KEPT.replace("60 s", "2 s") + "[sweep]\nrepetitions = 2\n"
+    fairway.run(sweep, tmp_path / "swept", backend="linux")
+    points = sorted((tmp_path / "swept" / "points").iterdir())
+    assert [files_in(point / "files") for point in points] == [texts, texts]
+    gc.collect()
+    assert list(temporary.iterdir()) == []
+    twice = KEPT.replace('"gone"', '"sub/one"')
+    with pytest.raises(InputError, match="s1/sub/one and s1/sub would be at the same place"):
+        fairway.run(twice, backend="linux")
+
+
+def files_in(directory):
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_text() for path in found}
+
+
+def test_flows_between_the_same_hosts_are_told_apart_by_port():
+    python = "import socket, sys; s = socket.create_connection(('right', {port})); "
+    python += "s.sendall(bytes({size})); s.close()"
+    server = "import socket; s = socket.create_server(('', {port})).accept()[0]\n"
+    server += "while s.recv(65536): pass"
+    flows = ""
+    for name, port, size in (("first", 81, 100_000), ("second", 82, 300_000)):
+        program = json.dumps(["python3", "-c", python.format(port=port, size=size)])
+        listening = json.dumps(["python3", "-c", server.format(port=port)])
+        flows += f"[[flow]]\nid = '{name}'\nfrom = 'left'\nto = 'right'\nport = {port}\n"
+        flows += f"program = {program}\nserver = {listening}\n"
+    run = fairway.run(CLEAN + flows, overrides={"duration": "5 s"}, backend="linux")
+    found = {flow["id"]: flow["goodput_bps"] * 5 / 8 for flow in run.summary["flows"]}
+    assert list(found) == ["cubic#0", "first", "first/reverse", "second", "second/reverse"]
+    assert (found["first"], found["second"]) == pytest.approx((100_000, 300_000))
+    assert not run.warnings
 
 
 @pytest.mark.parametrize("backend", ["sim", "model"])

@@ -169,11 +169,7 @@ def _run(
     code, said = exit_code(run)
     for sentence in filter(None, (said, *cautions(run))):
         terminal.note(f"fairway: {sentence}")
-    if (saved := backend.saved) is not None:
-        run.keep_files(saved.directory)
-        for sentence in saved.said:
-            terminal.note(f"fairway: {sentence}")
-        code = code or (_FAILED if saved.failed else 0)
+    code = code or (0 if backend.keeps_all else _FAILED)
     if summary:
         _print_tables(run)
     if out is not None:

@@ -145,7 +145,8 @@ class Shell(Linux):
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
         most_bytes: Most bytes of standard input and of each output; more ends the run.
-        keeps: Files of hosts that are kept; what became of them is in `saved` after the run.
+        keeps: Files of hosts that are kept.
+        keeps_all: Whether each of them was, after the run.
     """
 
     kernel: str | None = None
@@ -156,9 +157,7 @@ class Shell(Linux):
     keeps_input: bool = True
     most_bytes: int = MOST_BYTES
     keeps: Sequence[saved_files.Keep] = ()
-    saved: saved_files.SavedFiles | None = None
-    _places: list[Path] = field(default_factory=list)
-    _directory: Path = Path()
+    keeps_all: bool = True
     _streams: list[Stream] = field(default_factory=list)
     _began: float = 0.0
 
@@ -193,9 +192,7 @@ class Shell(Linux):
             label = b""
             if is_command:
                 program["is_last"] = True
-                self._places = saved_files.ask(
-                    plan, self.keeps, program["host"], program["directory"]
-                )
+                saved_files.ask(plan, self.keeps, program["host"])
                 if self.keeps_input and keep_input(directory / _INPUT, self.most_bytes):
                     program["input"] = _INPUT
             else:
@@ -205,7 +202,6 @@ class Shell(Linux):
                 path = directory / f"program-{index}.{number}"
                 name = f"{_OUTPUTS[number - 1]} of {program['command'][0]} on {host}"
                 self._streams.append(Stream(path, target, name, self.most_bytes, label))
-        self._directory = directory
         self._began = time.monotonic()
 
     def pump(self) -> None:
@@ -216,11 +212,14 @@ class Shell(Linux):
             raise OutOfTime(f"ended after {self.limit_s:g} s of real time (--real-time-limit)")
 
     def finish(self) -> None:
-        """Pass on the rest, and take the files that are kept."""
+        """Pass on the rest."""
         for stream in self._streams:
             stream.pump()
             stream.close()
-        self.saved = saved_files.collect(self._directory, self._places)
+
+    def keep(self, saved: saved_files.SavedFiles) -> None:
+        """Remember whether all were."""
+        self.keeps_all = not saved.failed
 
 
 class OutOfTime(RunFailed):
