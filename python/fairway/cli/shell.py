@@ -87,8 +87,8 @@ def shell(
 
     \b
     Exit codes: those of the command; 128 + N if signal N has ended it;
-    124 at a time limit; 125 an error of Fairway's own, or --stream-limit; 126 not executable;
-    127 no such command; 130 stopped with Ctrl-C.
+    124 at a time limit; 125 an error of Fairway's own, or --stream-limit;
+    126 not executable; 127 no such command; 130 stopped with Ctrl-C.
     """
     try:
         code = _run(

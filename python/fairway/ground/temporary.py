@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import shutil
 import weakref
 from pathlib import Path
@@ -25,7 +25,7 @@ class Temporary:
         import tempfile
 
         parent = Path(tempfile.gettempdir())
-        self.path = parent / f"{prefix}{secrets.token_hex(8)}"
+        self.path = parent / f"{prefix}{os.urandom(8).hex()}"
         # Before it is there: an interrupt between the two would leave it behind.
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         with writing(parent):
