@@ -128,6 +128,9 @@ def test_what_fails_beside_the_command_is_said(shell):
 def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
     done = shell(CLEAN, "--env", os.fsdecode(b"A=\xff"), "--", "true")
     assert (done.returncode, b"is not UTF-8" in done.stderr) == (125, True)
+    done = shell(CLEAN, "--time-limit", "10", "--", "true")
+    assert (done.returncode, done.stderr.count(b"\n")) == (125, 1)
+    assert b"--time-limit: expected a duration" in done.stderr
     done = shell(CLEAN, "--real-time-limit", "nan", "--", "true")
     assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
     done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")

@@ -61,6 +61,17 @@ def test_output_without_end_ends_the_run(shell, tmp_path):
     assert b"standard error of sh on d0: more than" in done.stderr
 
 
+def test_a_reader_that_goes_away_ends_the_run_as_it_would_the_command(shell, tmp_path):
+    shell(CLEAN, *sh("true"))
+    words = f"{sys.executable} -m fairway shell path.toml --alone --out out -- yes"
+    done = subprocess.run(
+        ["bash", "-c", f"{words} </dev/null | head -n 1; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (128 + 13, b"y\n", b"")
+    assert not (tmp_path / "out").exists()
+
+
 def test_input_without_end_is_refused(shell):
     given = b"x" * ((1 << 20) + 1)
     done = shell(CLEAN, "--stream-limit", "1 MiB", *sh("wc -c"), given=given)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -103,6 +104,9 @@ def shell(
         if not isinstance(error, OutOfTime):
             error.exit_code = _FAILED
         raise
+    except BrokenPipeError:
+        # The reader of its output has gone, as `head` does.
+        code = 128 + signal.SIGPIPE
     raise typer.Exit(code)
 
 
@@ -137,6 +141,7 @@ def _run(
     if capture is not None:
         changes["capture.at"] = captures.places(capture)
     if time_limit is not None:
+        quantities.seconds(time_limit, "--time-limit")  # refused by the name of the option
         changes |= {"duration": time_limit, "measure.window": ["0 s", time_limit]}
     planned = plan(file, overrides=changes)
     if planned.is_sweep:
