@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -135,6 +136,39 @@ def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
     assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
     done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")
     assert (done.returncode, b'there is no place "nowhere"' in done.stderr) == (125, True)
+
+
+def test_dates_and_directories_that_no_host_has_are_refused(shell, tmp_path):
+    done = shell(CLEAN, "--date", "2231-12-31", *sh("date +%F"))
+    assert (done.returncode, done.stdout) == (0, b"2231-12-31\n"), done.stderr
+    for date in ("2233-01-01", "1969-12-31"):
+        done = shell(CLEAN, "--date", date, "--", "true")
+        assert (done.returncode, b"not from 1970 to 2231" in done.stderr) == (125, True)
+    words = [sys.executable, "-m", "fairway", "shell", tmp_path / "path.toml", "--", "true"]
+    own, other = Path("/dev/shm/fairway-test-directory"), tmp_path / os.fsdecode(b"a\xff")
+    gone = tmp_path / "gone"
+    told = []
+    for directory in (own, other, gone):
+        directory.mkdir(exist_ok=True)
+        script = (
+            f"cd {shlex.quote(str(directory))} && rmdir {gone} 2>/dev/null; exec "
+            + shlex.join(map(str, words))
+        )
+        done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=300, check=False)
+        told.append((done.returncode, done.stderr.decode().partition(", ")[0]))
+        directory.rmdir() if directory.exists() else None
+    assert told == [
+        (125, "fairway: programs: each host has a /dev/shm of its own"),
+        (125, "fairway: programs: the current directory"),
+        (125, "fairway: programs: the current directory was removed; change to another one\n"),
+    ]
+
+
+def test_programs_of_the_file_keep_their_side_alone(shell):
+    named = PROGRAMS.replace("[[flow]]\nid", '[[flow]]\nfrom = "d0"\nto = "s0"\nid')
+    done = shell(named, "--alone", "--summary", "--", "sleep", "4")
+    assert done.returncode == 0, done.stderr
+    assert b"greeting" in done.stderr
 
 
 def test_standard_input_is_read(shell):

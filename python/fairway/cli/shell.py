@@ -12,6 +12,9 @@ from typer import Argument, Option
 from fairway.cli import terminal
 from fairway.errors import FairwayError, InputError
 
+#: The clock of Linux can be set to dates before this one (include/linux/time64.h,
+#: TIME_SETTOD_SEC_MAX), 2232-04-18.
+_LAST_DATE_S = 2**63 // 10**9 - 30 * 365 * 24 * 3600
 #: Exit code of Fairway's own errors, as timeout(1) has it: those of the command are its own.
 _FAILED = 125
 
@@ -205,8 +208,11 @@ def _seconds(text: str) -> int:
         seconds = int(date.timestamp())
     except (ValueError, OverflowError) as error:
         raise InputError(f"--date: {text!r}: {error}; write 2026-05-01 or now") from None
-    if seconds < 0:
-        raise InputError(f"--date: {text!r}: before 1970; write 2026-05-01 or now")
+    if not 0 <= seconds < _LAST_DATE_S:
+        raise InputError(
+            f"--date: {text!r}: not from 1970 to 2231, which Linux's clock takes; write 2026-05-01 "
+            "or now"
+        )
     return seconds
 
 

@@ -155,7 +155,7 @@ class Linux:
             plan["experiment"] = experiment
         programs.equip(plan)
         self.prepare(plan, directory)
-        places = saved_files.equip(plan, Path.cwd())
+        places = saved_files.equip(plan, programs.directory()) if plan.get("keep") else []
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")

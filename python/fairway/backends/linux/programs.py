@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway.errors import InputError
+
 if TYPE_CHECKING:
     from fairway import _core
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 DATE_S = 1_767_225_600
 #: What stands in the directories of programs where PATH is not set.
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#: Directories that each host has for itself (crates/guest/src/hosts.rs).
+_OWN = ("/proc", "/sys", "/run", "/dev/shm", "/dev/pts")
 
 #: Beside the message of a run that stood still.
 HINT = (
@@ -33,6 +38,28 @@ def environment() -> dict[str, str]:
     }
 
 
+def directory() -> Path:
+    """The working directory of programs: this one, if they can have it."""
+    try:
+        found = Path.cwd()
+        str(found).encode("utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            "programs: the current directory was removed; change to another one"
+        ) from None
+    except UnicodeEncodeError:
+        raise InputError(
+            f"programs: the current directory, {str(found)!r}, is not UTF-8; start from another one"
+        ) from None
+    for own in map(Path, _OWN):
+        if own in (found, *found.parents):
+            raise InputError(
+                f"programs: each host has a {own} of its own, without {found}; start from another "
+                "directory"
+            )
+    return found
+
+
 def equip(plan: dict[str, Any]) -> None:
     """Complete the programs of a plan with what this machine decides."""
     if not plan.get("programs"):
@@ -40,7 +67,7 @@ def equip(plan: dict[str, Any]) -> None:
     plan["date_s"] = DATE_S
     for program in plan["programs"]:
         program["environment"] = list(environment().items())
-        program["directory"] = str(Path.cwd())
+        program["directory"] = str(directory())
 
 
 def ran(data: _core.LinuxData) -> dict[str, Any]:

@@ -94,13 +94,17 @@ def with_command(
     assert host is not None
     first = next((one.host for one in background if one.host in peers[host]), peers[host][0])
 
+    def on_its_side(flow: Mapping[str, Any]) -> dict[str, Any]:
+        """A flow with its direction: without the flows before it, names would have no side."""
+        if experiment["topology"]["kind"] not in ("dumbbell", "chain") or "from" not in flow:
+            return dict(flow)
+        # The first host is on the left.
+        is_left = hosts[0] not in _core.hosts(dict(experiment), flow["from"])
+        return {**flow, "direction": "forward" if is_left else "reverse"}
+
     def flow(name: str, source: str, sink: str, **commands: list[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {"kind": "program", "id": name, "from": source, "to": sink}
-        if experiment["topology"]["kind"] in ("dumbbell", "chain"):
-            # The first host is on the left. Without other flows, names have no side.
-            is_left = hosts[0] not in _core.hosts(dict(experiment), source)
-            found["direction"] = "forward" if is_left else "reverse"
-        return {**found, **({} if cc is None else {"cc": cc}), **commands}
+        found = {"kind": "program", "id": name, "from": source, "to": sink, **commands}
+        return on_its_side({**found, **({} if cc is None else {"cc": cc})})
 
     flows = [flow(FLOW, host, first, program=list(words))]
     joined = {frozenset((host, first))}
@@ -113,7 +117,9 @@ def with_command(
             if (pair := frozenset((name, peer))) not in joined:
                 joined.add(pair)
                 flows.append(flow(_id(f"{name}-{peer}"), name, peer))
-    own = [one for one in experiment["flow"] if not alone or _runs_commands(one)]
+    own = list(experiment["flow"])
+    if alone:
+        own = [on_its_side(one) for one in own if _runs_commands(one)]
     measure = {
         key: value for key, value in experiment.get("measure", {}).items() if key != "window"
     }
