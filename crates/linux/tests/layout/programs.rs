@@ -63,6 +63,9 @@ fn a_network_of_tc_has_no_hosts_for_programs() {
     let text = TEXT.replace("to = \"d1\"", "to = \"d0\"");
     let errors = layout(&experiment(&text)).unwrap_err().to_string();
     assert!(errors.contains("commands run on Fairway's network alone"), "{errors}");
+    let text = text.replace("[[flow]]\ncc = \"reno\"\n", "");
+    let errors = layout(&experiment(&text)).unwrap_err().to_string();
+    assert!(errors.contains("flow.0.program: commands run on"), "{errors}");
 }
 
 #[test]
