@@ -18,6 +18,7 @@ import pytest
 
 from fairway import _core
 from fairway.algorithm import Algorithms
+from fairway.ground.temporary import Temporary
 from fairway.results.run import Run
 from fairway.results.tables import queues_of, series_of
 from waiting import PATIENCE_S
@@ -167,7 +168,9 @@ def summary_of(experiment: dict[str, Any], goodputs: list[float]) -> dict[str, A
     }
 
 
-def run_of(experiment: dict[str, Any], goodputs: list[float]) -> Run:
+def run_of(
+    experiment: dict[str, Any], goodputs: list[float], captures: Temporary | None = None
+) -> Run:
     """A run with two samples a flow."""
     times = [0.0, 0.0, 0.1, 0.1]
     series = {
@@ -196,6 +199,7 @@ def run_of(experiment: dict[str, Any], goodputs: list[float]) -> Run:
         series=series_of(series, ids),
         queues=queues_of(queues, ["bottleneck"]),
         version=_core.version(),
+        captures=captures,
     )
 
 

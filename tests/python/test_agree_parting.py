@@ -1,5 +1,6 @@
 """`fairway agree --first-difference`: captures made by hand, and the simulator beside a kernel."""
 
+import gc
 import json
 import struct
 from importlib.resources import files
@@ -51,6 +52,11 @@ queue = { kind = "droptail", limit = "100 packets" }
 cc = "cubic"
 """
 SYN, PSH, ACK = 2, 8, 16
+#: What the sentence says of every comparison of TCP.
+FIELDS = (
+    "Compared: direction, sequence and acknowledgement numbers, length, flags but PSH, and SACK "
+    "blocks. Not compared: times, windows, other TCP options, IP headers and content."
+)
 #: First sequence numbers of both ends; the second side's opener begins just before 2³².
 FIRST = {"ours": (100, 900), "theirs": (2**32 - 1, 7)}
 
@@ -72,15 +78,24 @@ def packet(side, at_us, forward, seq, ack, length, flags):
     return header + data
 
 
-def scripted(name, packets, host="s0"):
-    """A backend whose runs have one capture, of these packets."""
+#: A record of an ICMP echo request.
+PING = struct.pack("<IIII", 0, 1200, 28, 28) + struct.pack(
+    ">BBHHHBBH4s4sBBHI", 0x45, 0, 28, 0, 0, 64, 1, 0, b"\x0a\x00\x00\x01", b"\x0a\x14\x00\x01",
+    8, 0, 0, 0,
+)  # fmt: skip
+
+
+def scripted(name, packets, host="s0", extra=()):
+    """A backend whose runs have one capture of these packets, and empty ones at more hosts."""
 
     def act(experiment, control):
-        run = run_of({**experiment, "flow": experiment["flow"] * 2}, [1e6, 1e6])
         directory = new_directory()
+        wanted = {**experiment, "flow": experiment["flow"] * 2}
+        run = run_of(wanted, [1e6, 1e6], captures=directory)
         begin = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
-        (directory / f"{host}.pcap").write_bytes(begin + b"".join(packets))
-        run.captures = directory
+        (directory.path / f"{host}.pcap").write_bytes(begin + b"".join(packets))
+        for other in extra:
+            (directory.path / f"{other}.pcap").write_bytes(begin)
         return run
 
     backend = ScriptedBackend(act)
@@ -97,8 +112,8 @@ def handshake(side, at_us=0):
     ]
 
 
-def compared(ours, theirs, **more):
-    sides = [scripted("ours", ours), scripted("theirs", theirs)]
+def compared(ours, theirs, extra=(), **more):
+    sides = [scripted("ours", ours, extra=extra), scripted("theirs", theirs)]
     return parting.first_difference(EXPERIMENT, against=sides, **more)
 
 
@@ -119,8 +134,8 @@ def test_where_two_captures_part():
     ]
     assert found.parting["same"] == 5 and len(found.parting["before"]) == 5
     assert found.sentence() == (
-        "ours and theirs part at host s0 in connection 0, after 5 packets that are the same, at "
-        "2.000 ms of ours and 2.004 ms of theirs."
+        "ours and theirs part at host s0 in connection 0, after 5 packets of it that are the same, "
+        f"at 2.000 ms of ours and 2.004 ms of theirs. {FIELDS}"
     )
     before, left, right = found.tables()
     assert before.rows[0] == ["0.000", "→", "SYN", "0", "0", "–", "500", ""]
@@ -128,14 +143,38 @@ def test_where_two_captures_part():
     assert right.rows == [["2.004", "→", "PSH ACK", "1001", "400", "1", "500", ""]]
 
 
-def test_the_same_packets():
+def test_the_same_packets(temporary):
     found = compared(handshake("ours"), handshake("theirs", 7))
+    gc.collect()
+    assert list(temporary.iterdir()) == []
     assert (found.agrees, found.tables()) == (True, [])
     assert found.sentence() == (
-        "ours and theirs send the same packets: 4 packets on ours and 4 packets on theirs at all "
-        "hosts."
+        "ours and theirs show the same 4 TCP segments at host s0, from 0.000 to 1.007 ms. " + FIELDS
     )
-    assert found.to_json()["parting"] is None
+    plain = found.to_json()
+    assert plain["parting"] is None
+    assert plain["compared"] == {
+        "hosts": ("s0",), "left_out": ((), ()), "segments": 4, "datagrams": 0, "other": (0, 0),
+        "alone": (0, 0), "span_ns": (0, 1_007_000),
+    }  # fmt: skip
+
+
+def test_what_was_left_aside_is_told():
+    last = packet("ours", 1500, True, 1001, 1, 1000, ACK)
+    found = compared([*handshake("ours"), PING, last], handshake("theirs"), extra=["s1", "s2"])
+    assert (found.agrees, found.packets) == (True, (6, 4))
+    assert found.sentence() == (
+        f"ours and theirs show the same 4 TCP segments at host s0, from 0.000 to 1.500 ms. {FIELDS}"
+        " Left aside: 1 packet on ours, of other protocols than TCP and UDP. Left aside: 1 packet "
+        "on ours, in the last millisecond. Left aside: hosts that ours alone captured: s1, s2."
+    )
+
+
+def test_a_side_that_falls_silent():
+    acked = [packet("ours", at, False, 1, 1001, 0, ACK) for at in (2000, 2001, 4000)]
+    theirs = packet("theirs", 2000, False, 1, 1001, 0, ACK)
+    found = compared([*handshake("ours"), *acked], [*handshake("theirs"), theirs])
+    assert "at 2.001 ms of ours (nothing follows on theirs)." in found.sentence()
 
 
 def test_what_cannot_be_compared():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import gc
 import json
 import os
 import re
@@ -18,7 +19,7 @@ import pytest
 
 import fairway
 from fairway.backends.linux import cache
-from fairway.errors import FairwayError
+from fairway.errors import FairwayError, InputError
 from fairway.results.program_tables import program_tables
 
 #: 20 Mbit/s, a round trip of 100 ms, and one packet of a hundred lost.
@@ -165,6 +166,9 @@ def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
     ]:
         done = shell(CLEAN, "--time-limit", limit, "--", "true")
         assert (done.returncode, said.encode() in done.stderr) == (125, True), done.stderr
+    done = shell(CLEAN, "--time-limit", "10", "--", "true")
+    assert (done.returncode, done.stderr.count(b"\n")) == (125, 1)
+    assert b"--time-limit: expected a duration" in done.stderr
     done = shell(CLEAN, "--real-time-limit", "nan", "--", "true")
     assert (done.returncode, b"expected seconds, got nan" in done.stderr) == (125, True)
     done = shell(CLEAN, "--out", tmp_path / "run", "--capture", "nowhere", "--", "true")
@@ -185,6 +189,34 @@ def test_dates_are_those_of_a_kernels_clock(shell):
         done = shell(CLEAN, "--date", date, "--", "true")
         assert done.returncode == 125
         assert b"goes from 1970-01-02 to 2232-04-17" in done.stderr
+
+
+def test_directories_that_no_host_has_are_refused(tmp_path):
+    words = [sys.executable, "-m", "fairway", "shell", tmp_path / "path.toml", "--", "true"]
+    own, other = Path("/dev/shm/fairway-test-directory"), tmp_path / os.fsdecode(b"a\xff")
+    gone = tmp_path / "gone"
+    told = []
+    for directory in (own, other, gone):
+        directory.mkdir(exist_ok=True)
+        script = (
+            f"cd {shlex.quote(str(directory))} && rmdir {gone} 2>/dev/null; exec "
+            + shlex.join(map(str, words))
+        )
+        done = subprocess.run(["sh", "-c", script], capture_output=True, timeout=300, check=False)
+        told.append((done.returncode, done.stderr.decode().partition(", ")[0]))
+        directory.rmdir() if directory.exists() else None
+    assert told == [
+        (125, "fairway: programs: each host has a /dev/shm of its own"),
+        (125, "fairway: programs: the current directory"),
+        (125, "fairway: programs: the current directory was removed; change to another one\n"),
+    ]
+
+
+def test_programs_of_the_file_keep_their_side_alone(shell):
+    named = PROGRAMS.replace("[[flow]]\nid", '[[flow]]\nfrom = "d0"\nto = "s0"\nid')
+    done = shell(named, "--alone", "--summary", "--", "sleep", "4")
+    assert done.returncode == 0, done.stderr
+    assert b"greeting" in done.stderr
 
 
 def test_standard_input_is_read(shell):
@@ -218,7 +250,7 @@ def test_files_are_kept_in_the_results(shell, tmp_path):
         *sh(script),
     )  # fmt: skip
     assert done.returncode == 4
-    assert done.stderr == b"fairway: --keep: s0:mine: left out 1 special file\n"
+    assert done.stderr == b"fairway: keep: s0:mine: left out 1 special file\n"
     files = tmp_path / "out" / "files"
     found = {str(path.relative_to(files)): path for path in files.rglob("*") if path.is_file()}
     texts = {name: path.read_text() for name, path in found.items()}
@@ -458,6 +490,58 @@ program = ["ping", "-c", "4", "-s", "1000", "left"]
         f"flow {name}: its packets are counted as those of flow there, which has the same hosts"
         for name in ("again", "back")
     ]
+
+
+KEPT = (
+    CLEAN
+    + """
+[[flow]]
+id = "copy"
+program = ["sh", "-c", "mkdir sub; echo here > sub/one; echo two > /run/two"]
+server = ["sh", "-c", "echo there > three"]
+keep = ["sub", "/run/two", "d1:three", "gone"]
+"""
+)
+
+
+def test_files_of_an_experiments_programs_are_kept(temporary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = fairway.run(KEPT, tmp_path / "out", overrides={"duration": "2 s"}, backend="linux")
+    assert run.warnings == ["keep: s1:gone: not kept: No such file or directory (os error 2)"]
+    texts = {"s1/sub/one": "here\n", "s1/run/two": "two\n", "d1/three": "there\n"}
+    assert files_in(tmp_path / "out" / "files") == texts
+    sweep = KEPT.replace("60 s", "2 s") + "[sweep]\nrepetitions = 2\n"
+    fairway.run(sweep, tmp_path / "swept", backend="linux")
+    points = sorted((tmp_path / "swept" / "points").iterdir())
+    assert [files_in(point / "files") for point in points] == [texts, texts]
+    gc.collect()
+    assert list(temporary.iterdir()) == []
+    twice = KEPT.replace('"gone"', '"sub/one"')
+    with pytest.raises(InputError, match="s1/sub/one and s1/sub would be at the same place"):
+        fairway.run(twice, backend="linux")
+
+
+def files_in(directory):
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_text() for path in found}
+
+
+def test_flows_between_the_same_hosts_are_told_apart_by_port():
+    python = "import socket, sys; s = socket.create_connection(('right', {port})); "
+    python += "s.sendall(bytes({size})); s.close()"
+    server = "import socket; s = socket.create_server(('', {port})).accept()[0]\n"
+    server += "while s.recv(65536): pass"
+    flows = ""
+    for name, port, size in (("first", 81, 100_000), ("second", 82, 300_000)):
+        program = json.dumps(["python3", "-c", python.format(port=port, size=size)])
+        listening = json.dumps(["python3", "-c", server.format(port=port)])
+        flows += f"[[flow]]\nid = '{name}'\nfrom = 'left'\nto = 'right'\nport = {port}\n"
+        flows += f"program = {program}\nserver = {listening}\n"
+    run = fairway.run(CLEAN + flows, overrides={"duration": "5 s"}, backend="linux")
+    found = {flow["id"]: flow["goodput_bps"] * 5 / 8 for flow in run.summary["flows"]}
+    assert list(found) == ["cubic#0", "first", "first/reverse", "second", "second/reverse"]
+    assert (found["first"], found["second"]) == pytest.approx((100_000, 300_000))
+    assert not run.warnings
 
 
 @pytest.mark.parametrize("backend", ["sim", "model"])

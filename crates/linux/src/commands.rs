@@ -95,8 +95,9 @@ fn text(path: &Path) -> Result<String, (PathBuf, io::Error)> {
     }
 }
 
-/// The traffic between the hosts of each flow of commands, there and back. The network knows hosts: of
-/// several flows between the same two, the first has it all, and a remark says so.
+/// The traffic between the hosts of each flow of commands, there and back. The network knows hosts and
+/// ports that flows have: of several without one between the same two, the first has it all, and a remark
+/// says so.
 pub(crate) fn flows(
     measured: &Measured,
     experiment: &Experiment,
@@ -110,11 +111,12 @@ pub(crate) fn flows(
         let mut hosts = of_flow.hosts.each_ref().map(String::as_str);
         hosts.sort_unstable();
         let first = *first_between.entry(hosts).or_insert(&flow.id);
-        if first != flow.id {
+        if first != flow.id && of_flow.port.is_none() {
             if !of_flow.program.is_empty() {
                 remarks.push(format!(
                     "flow {}: its packets are counted as those of flow {first}, which has the same \
-                     hosts; for figures of its own, give it hosts of its own",
+                     hosts; for figures of its own, give it hosts of its own, or the port of its \
+                     server",
                     flow.id
                 ));
             }

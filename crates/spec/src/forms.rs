@@ -2,7 +2,7 @@
 
 use super::capture::PLACES;
 use super::keys::Kind;
-use super::program::{AUTO, MAX_WORDS};
+use super::program::{AUTO, MAX_PATHS, MAX_WORDS};
 use super::reader::{LINUX, MAX_LIST, MAX_RATES, MAX_SEGMENTS, MAX_TEXT};
 
 impl Kind {
@@ -39,6 +39,7 @@ impl Kind {
             Kind::Choice { names, .. } => format!("one of {}", listed(names())),
             Kind::Program { names } => format!("one of {}, or a command", listed(names())),
             Kind::Command => format!("a command: a list of 1 to {MAX_WORDS} texts"),
+            Kind::Paths => format!("a list of 1 to {MAX_PATHS} paths, PATH or HOST:PATH"),
             Kind::Algorithm => {
                 "the name of an algorithm, \"python:module.Class\" or \"linux:NAME\"".to_owned()
             }

@@ -57,6 +57,8 @@ pub(super) enum Kind {
     Program { names: fn() -> Vec<&'static str> },
     /// The words of a command.
     Command,
+    /// Paths of files on hosts: ["copy", "s0:/var/log"].
+    Paths,
     /// Whole numbers from 1: [1, 12, 13].
     Counts,
     /// Times: ["10 s", "20 s"].

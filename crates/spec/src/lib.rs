@@ -63,7 +63,7 @@ pub use linux::{LinuxNetwork, LinuxSettings, SOCKET_OPTIONS, SocketOption};
 pub use network::{LinkDirection, Network, REVERSE, Routes};
 pub use node::Node;
 pub use plan::{Plan, Point, plan, plan_document, plan_with};
-pub use program::{Commands, Program};
+pub use program::{Commands, KeptPath, Program};
 pub use queues::Path;
 pub use repetitions::Until;
 pub use resolved::Resolved;

@@ -1,5 +1,7 @@
 //! Striped transfers that Fairway's own program makes, on a real Linux kernel.
 
+use std::path::{Component, Path};
+
 use fairway_units::Bytes;
 use serde_json::Value;
 
@@ -21,8 +23,18 @@ pub(super) static KEYS: &[Key] = keys! {
         "A command, as a list of words: on a real Linux kernel, it runs on the source host from start to stop. With connections, a name: fairway send and fairway recv make the transfer themselves, encrypted, or not with \"fairway-plain\"; then connections may be \"auto\", and data is dealt dynamically unless striping is written. The simulator deals the data of these itself, and runs no command.";
     "server": Kind::Command, Explained, r#"["iperf3", "--server"]"# =>
         "Of kind \"program\": a command that runs on the sink host, from one second before the beginning of the run.";
+    "keep": Kind::Paths, Explained, r#"["copy", "s0:/var/log/server"]"# =>
+        "Of kind \"program\": files that are kept in the results, as files/HOST/PATH, and directories, of which the files are kept that programs have written. PATH is on the host of program, or of server without one, HOST:PATH on another.";
+    "port": Kind::Count { min: 1, max: MAX_PORT }, Explained, "5201" =>
+        "Of kind \"program\": port of the server on the sink host, which tells the flow's packets from those of other flows of programs between the same two hosts.";
 };
 
+/// Below the ports that Linux gives to clients (net.ipv4.ip_local_port_range).
+const MAX_PORT: u64 = 32_767;
+/// Paths of one flow.
+pub(super) const MAX_PATHS: usize = 100;
+/// Longest path that a kernel takes (`PATH_MAX` of linux/limits.h), without its end.
+const MAX_PATH_BYTES: usize = 4095;
 /// Words of one command.
 pub(super) const MAX_WORDS: usize = 1000;
 /// The kind of flows whose traffic is that of commands.
@@ -35,8 +47,55 @@ pub struct Commands {
     pub program: Vec<String>,
     /// What runs at the sink before that, if anything does.
     pub server: Vec<String>,
+    /// What is kept of their files.
+    pub keep: Vec<KeptPath>,
+    /// Port of the server, if packets are told by it.
+    pub port: Option<u16>,
     /// Names of the source and the sink.
     pub hosts: [String; 2],
+}
+
+/// A file that is kept, or a directory of which the files are kept that were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPath {
+    /// Name of its host; that of the command if none.
+    pub host: Option<String>,
+    /// Its path, from the working directory or the root.
+    pub path: String,
+}
+
+impl KeptPath {
+    /// Reads "copy", "/var/log/nginx" or "s0:/var/log/nginx".
+    fn parse(text: &str) -> Option<Self> {
+        let (host, path) = match text.split_once(':') {
+            Some((host, path)) if !host.contains('/') => (Some(host.to_owned()), path),
+            _ => (None, text),
+        };
+        let is_fit = (1..=MAX_PATH_BYTES).contains(&path.len())
+            && !path.contains('\0')
+            && Path::new(path).components().all(|part| part != Component::ParentDir)
+            && Path::new(path) != Path::new("/")
+            && host.as_deref() != Some("");
+        is_fit.then(|| KeptPath { host, path: path.to_owned() })
+    }
+}
+
+/// Paths of files that are kept.
+struct Paths(Vec<KeptPath>);
+
+impl Readable for Paths {
+    fn read(value: &Value, _: &Kind) -> Result<Self, String> {
+        let paths = value.as_array().filter(|paths| (1..=MAX_PATHS).contains(&paths.len()));
+        let path = |path: &Value| path.as_str().and_then(KeptPath::parse);
+        let paths = paths.and_then(|paths| paths.iter().map(path).collect());
+        paths.map(Paths).ok_or_else(|| {
+            format!(
+                "expected a list of 1 to {MAX_PATHS} paths, PATH or HOST:PATH, without .. and other \
+                 than /, got {}; write [\"copy\", \"s0:/var/log\"]",
+                show(value)
+            )
+        })
+    }
 }
 
 /// The words of a command.
@@ -66,8 +125,16 @@ pub(super) fn has_command(table: &Table) -> bool {
 /// The commands of a flow; without any, its hosts alone are there.
 pub(super) fn read_commands(table: &Table) -> Option<Commands> {
     let [program, server] = ["program", "server"].map(|key| table.read_if_written::<Words>(key));
+    let keep = table.read_if_written::<Paths>("keep");
+    let port = table.read_if_written::<u64>("port");
     let words = |words: Option<Words>| words.map_or_else(Vec::new, |Words(words)| words);
-    Some(Commands { program: words(program?), server: words(server?), hosts: Default::default() })
+    Some(Commands {
+        program: words(program?),
+        server: words(server?),
+        keep: keep?.map_or_else(Vec::new, |Paths(paths)| paths),
+        port: port?.and_then(|port| u16::try_from(port).ok()),
+        hosts: Default::default(),
+    })
 }
 
 /// A transfer by a program.

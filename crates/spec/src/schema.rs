@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::capture::PLACES;
 use super::keys::{Absent, EXPERIMENT, Key, Kind, MAX_POINTS, Section, algorithm_names};
 use super::linux::{SOCKET_OPTIONS, SocketOption};
-use super::program::{AUTO, MAX_WORDS};
+use super::program::{AUTO, MAX_PATHS, MAX_WORDS};
 use super::reader::LINUX;
 
 /// A number as [`fairway_units::Decimal`] reads it, after optional spaces.
@@ -162,6 +162,10 @@ fn of_kind(kind: &Kind) -> Map<String, Value> {
         }
         Kind::Program { names } => json!({ "anyOf": [{ "enum": names() }, command()] }),
         Kind::Command => command(),
+        Kind::Paths => {
+            let path = json!({ "type": "string", "minLength": 1 });
+            json!({ "type": "array", "items": path, "minItems": 1, "maxItems": MAX_PATHS })
+        }
         Kind::Places => {
             let name = json!({ "type": "string", "minLength": 1 });
             let names = json!({ "type": "array", "items": name, "minItems": 1 });

@@ -103,7 +103,7 @@ const KINDS_OF_TCP: &[KindOf<()>] = &[
         read: (),
     },
     KindOf { name: "incast", keys: "request size think transfers servers", read: () },
-    KindOf { name: program::COMMANDS, keys: "program server", read: () },
+    KindOf { name: program::COMMANDS, keys: "program server keep port", read: () },
 ];
 
 /// The kinds of flows that have this key, if others have not.

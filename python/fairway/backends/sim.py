@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -47,15 +45,12 @@ class Simulator:
     ) -> Run:
         """Simulate one experiment."""
         started = time.perf_counter()
-        with contextlib.ExitStack() as on_failure:
-            captures = new_directory() if are_wanted(experiment) else None
-            if captures is not None:
-                on_failure.callback(shutil.rmtree, captures, ignore_errors=True)
-            try:
-                data = _core.run(experiment, control, algorithms, captures)
-            except OSError as error:
-                raise InputError(f"{error}; {ELSEWHERE}") from None
-            on_failure.pop_all()
+        captures = new_directory() if are_wanted(experiment) else None
+        try:
+            place = None if captures is None else captures.path
+            data = _core.run(experiment, control, algorithms, place)
+        except OSError as error:
+            raise InputError(f"{error}; {ELSEWHERE}") from None
         wall_s = time.perf_counter() - started
         own = {} if algorithms is None else algorithms.used(experiment)
         return Run(
@@ -70,7 +65,6 @@ class Simulator:
             ),
             version=_core.version(),
             captures=captures,
-            owns_captures=True,
         )
 
 

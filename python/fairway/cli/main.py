@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -108,6 +109,7 @@ def _end(code: int) -> NoReturn:
         # which ends the process with an abort instead of the code.
         sys.stdout.flush()
         sys.stderr.flush()
+        atexit._run_exitfuncs()  # temporary directories are removed
         os._exit(code)
     # Python would look for garbage in all that is there, twice, to free what ends with the process.
     gc.freeze()

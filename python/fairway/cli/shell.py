@@ -47,6 +47,11 @@ def shell(
     real_time_limit: float | None = Option(
         None, min=0.1, metavar="SECONDS", help="End the command after this real time."
     ),
+    stream_limit: str = Option(
+        "1 GiB",
+        metavar="SIZE",
+        help="Most bytes of standard input and of each output; more ends the run.",
+    ),
     kernel: str | None = Option(
         None, metavar="RELEASE", help="Another kernel that was built, such as 6.12."
     ),
@@ -80,16 +85,17 @@ def shell(
 
     \b
     Exit codes: those of the command; 128 + N if signal N has ended it;
-    124 at a time limit; 125 an error of Fairway's own; 126 not executable;
-    127 no such command; 130 stopped with Ctrl-C.
+    124 at a time limit; 125 an error of Fairway's own, or --stream-limit;
+    126 not executable; 127 no such command; 130 stopped with Ctrl-C.
     """
     from fairway.backends.linux.shell import FAILED, SIGNALLED, OutOfTime
 
     try:
         code = _run(
             file, command, on, background or [], environment or [], date, time_limit,
-            real_time_limit, out, capture, keep or [], terminal.overrides(assignments, seed),
-            alone=alone, cc=cc, kernel=kernel, replace=replace, summary=summary,
+            real_time_limit, stream_limit, out, capture, keep or [],
+            terminal.overrides(assignments, seed), alone=alone, cc=cc, kernel=kernel,
+            replace=replace, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
         if not isinstance(error, OutOfTime):
@@ -111,6 +117,7 @@ def _run(
     date: str | None,
     time_limit: str | None,
     real_time_limit: float | None,
+    stream_limit: str,
     out: Path | None,
     capture: str | None,
     keep: list[str],
@@ -133,13 +140,14 @@ def _run(
         with_command,
     )
     from fairway.experiment.plan import plan, source_of_experiment
-    from fairway.ground import store
+    from fairway.ground import quantities, store
     from fairway.results import captures
 
     _check(command, time_limit, real_time_limit)
     if capture is not None:
         changes["capture.at"] = captures.places(capture)
     if time_limit is not None:
+        quantities.seconds(time_limit, "--time-limit")  # refused by the name of the option
         changes |= {"duration": time_limit, "measure.window": ["0 s", time_limit]}
     planned = plan(file, overrides=changes)
     if planned.is_sweep:
@@ -155,23 +163,22 @@ def _run(
         planned.points[0].experiment, command, host=on,
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,
     )  # fmt: skip
+    most_bytes = quantities.size_bytes(stream_limit, "--stream-limit")
+    assert most_bytes is not None
     backend = Shell(
         kernel,
         backgrounds=len(background),
         environment=_variables(environment),
         date_s=programs.DATE_S if date is None else _seconds(date),
         limit_s=real_time_limit,
+        most_bytes=most_bytes,
         keeps=keeps,
     )
     run = backend.run(document)
     code, said = exit_code(run)
     for sentence in filter(None, (said, *cautions(run))):
         terminal.note(f"fairway: {sentence}")
-    if (saved := backend.saved) is not None:
-        run.keep_files(saved.directory)
-        for sentence in saved.said:
-            terminal.note(f"fairway: {sentence}")
-        code = code or (FAILED if saved.failed else 0)
+    code = code or (0 if backend.keeps_all else FAILED)
     if summary:
         _print_tables(run)
     if out is not None:

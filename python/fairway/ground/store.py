@@ -401,7 +401,7 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         if "/" in name:
-            (directory / name).parent.mkdir(exist_ok=True)
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
 
 

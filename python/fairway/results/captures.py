@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway.errors import InputError, writing
+from fairway.errors import InputError
+from fairway.ground.temporary import Temporary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +28,9 @@ def are_wanted(experiment: _core.Planned | Mapping[str, Any]) -> bool:
     return bool(experiment.get("capture", {}).get("at", NOTHING) != NOTHING)
 
 
-def new_directory() -> Path:
+def new_directory() -> Temporary:
     """A temporary directory for captures."""
-    import tempfile
-
-    with writing(Path(tempfile.gettempdir())):
-        return Path(tempfile.mkdtemp(prefix="fairway-captures-"))
+    return Temporary("fairway-captures-")
 
 
 def copy(captures: Path, target: Path) -> None:

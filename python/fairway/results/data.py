@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import shutil
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairway.ground import program, store, text
+from fairway.ground.temporary import Temporary
 from fairway.results.captures import copy as copy_captures
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class RunData:
         version: Version of Fairway that computed it.
         commit: Gives the commit of which that Fairway was built, if it is known.
         captures: Directory of packet captures, if some were taken.
+        kept_files: Directory of files of programs by host, if some were kept.
     """
 
     #: What summaries of this kind have besides.
@@ -74,8 +75,8 @@ class RunData:
         series: Source | None = None,
         queues: Source | None = None,
         tcp_info: Source | None = None,
-        captures: Path | None = None,
-        owns_captures: bool = False,
+        captures: Path | Temporary | None = None,
+        kept_files: Path | Temporary | None = None,
         packets: Source | None = None,
         capture_series: Source | None = None,
         losses: Source | None = None,
@@ -89,12 +90,10 @@ class RunData:
         self._tables: dict[str, Columns] = {}
         self.version = version
         self.commit = commit
-        self.captures = captures
-        # Those that lie in no results go with this object.
-        self._let_go: Callable[[], object] | None = None
-        if captures is not None and owns_captures:
-            self._let_go = weakref.finalize(self, shutil.rmtree, captures, ignore_errors=True)
-        self._kept_files: Path | None = None
+        self.captures = captures.path if isinstance(captures, Temporary) else captures
+        self.kept_files = kept_files.path if isinstance(kept_files, Temporary) else kept_files
+        # What lies in no results goes with this object.
+        self._temporary = [one for one in (captures, kept_files) if isinstance(one, Temporary)]
 
     @property
     def title(self) -> str:
@@ -283,27 +282,35 @@ class RunData:
                 files[name] = table.parquet()
         return files
 
-    def capture_files(self) -> dict[str, bytes]:
-        """Its captures by their names in its directory, in memory: for another machine."""
-        if self.captures is None:
-            return {}
-        files = sorted(path for path in self.captures.iterdir() if path.is_file())
-        return {f"{CAPTURES}/{path.name}": path.read_bytes() for path in files}
+    def large_files(self) -> dict[str, bytes]:
+        """Captures and kept files by their names in its directory, for another machine."""
+        found = {}
+        for name, root in ((CAPTURES, self.captures), (FILES, self.kept_files)):
+            if root is None:
+                continue
+            for path in sorted(root.rglob("*")):
+                if path.is_file():
+                    found[f"{name}/{path.relative_to(root)}"] = path.read_bytes()
+        return found
 
     def write_captures(self, target: Path) -> None:
         """Put its captures, if there are any, into its directory."""
         if self.captures is not None:
             copy_captures(self.captures, target / CAPTURES)
 
-    def keep_files(self, directory: Path) -> None:
-        """Save the files of a directory with its own; the directory goes with this object."""
-        self._kept_files = directory
-        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-
     def write_kept_files(self, target: Path) -> None:
         """Put the files that programs have written, if some are kept, into its directory."""
-        for host in self._kept_files.iterdir() if self._kept_files is not None else ():
+        for host in self.kept_files.iterdir() if self.kept_files is not None else ():
             shutil.copytree(host, target / FILES / host.name)
+
+    def lies_in(self, directory: Path) -> None:
+        """Be told that all of it was saved: temporary directories are removed."""
+        if self._temporary:
+            self.captures = self.captures and directory / CAPTURES
+            files = directory / FILES
+            self.kept_files = files if files.is_dir() else None
+        while self._temporary:
+            self._temporary.pop().remove()
 
     def __repr__(self) -> str:
         metrics = ", ".join(

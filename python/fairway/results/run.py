@@ -11,7 +11,7 @@ from fairway.errors import InputError
 from fairway.ground import program, store
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
-from fairway.results.data import CAPTURES, LOSSES, TCP_INFO, RunData
+from fairway.results.data import CAPTURES, FILES, LOSSES, TCP_INFO, RunData
 
 if TYPE_CHECKING:
     from fairway.ground.columns import Columns
@@ -71,10 +71,7 @@ class Run(RunData):
             self.write_kept_files(target)
 
         store.write_directory(path, fill, source=source)
-        if self._let_go is not None:
-            self.captures = path / CAPTURES
-            self._let_go()
-            self._let_go = None
+        self.lies_in(path)
         if report:
             draw_report(path, self.report)
         draw_figures(path, lambda place: self.figures.save(place, figures), figures)
@@ -126,7 +123,7 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: not a result of Fairway: it has no {store.MANIFEST}")
     manifest = read_manifest(path)
-    captures = path / CAPTURES
+    captures, kept_files = path / CAPTURES, path / FILES
     backend = manifest["backend"]
     kind = (kinds or {}).get(backend, Run)
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {}), **kind.SHAPE}
@@ -139,6 +136,7 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
         commit=functools.partial(program.read, path / program.FILE),
         tcp_info=_later(path / TCP_INFO, "tcp_info"),
         captures=captures if captures.is_dir() else None,
+        kept_files=kept_files if kept_files.is_dir() else None,
         losses=_later(path / LOSSES, "losses"),
         **kind.own_tables(path),
     )

@@ -116,7 +116,7 @@ def _carry_out_one(experiment: str, backend: Backend, order: Order) -> PackedRun
     except _core.SimulationError as error:
         return RunFailed(str(error))
     packed = pack(run, order.engine, whole=order.whole)
-    files = {**packed.files, **(run.capture_files() if order.whole else {})}
+    files = {**packed.files, **(run.large_files() if order.whole else {})}
     return PackedRun(packed.summary, files)
 
 

@@ -140,6 +140,7 @@ class Directories:
             store.write_files(run_directory, packed.files)
             if packed.run is not None:
                 packed.run.write_captures(run_directory)
+                packed.run.write_kept_files(run_directory)
             store.write_inventory(run_directory, "run")
         return Outcome(point, packed.summary, place)
 

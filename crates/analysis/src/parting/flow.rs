@@ -145,6 +145,11 @@ impl Flow {
         self.same
     }
 
+    /// Packets of a side that the other has not shown.
+    pub(super) fn waiting(&self, side: usize) -> u64 {
+        self.waiting[side].len() as u64
+    }
+
     pub(super) fn before(&self) -> Vec<Segment> {
         self.before.iter().cloned().collect()
     }

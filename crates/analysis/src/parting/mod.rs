@@ -61,10 +61,18 @@ pub struct Parting {
 }
 
 /// What became of the comparison.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Comparison {
     /// Packets read from each capture.
     pub packets: [u64; 2],
+    /// Of these on each side, datagrams of UDP and segments of TCP that are the same.
+    pub same: [u64; 2],
+    /// Those of each side that are neither of UDP nor of TCP, and were not compared.
+    pub other: [u64; 2],
+    /// Those that one side has alone in the last millisecond, which is no difference.
+    pub alone: [u64; 2],
+    /// When the first and the last packet of both were captured.
+    pub span_ns: Option<[u64; 2]>,
     /// The first difference, if there is one.
     pub parting: Option<Parting>,
 }
@@ -120,6 +128,8 @@ type Key = (SocketAddr, SocketAddr, bool);
 struct Comparer {
     before: usize,
     packets: [u64; 2],
+    other: [u64; 2],
+    span_ns: Option<[u64; 2]>,
     clocks: [Time; 2],
     /// Connections of each side by their ends, in both orders: number, and whether the first end opened.
     known: [BTreeMap<Key, (usize, bool)>; 2],
@@ -136,6 +146,8 @@ impl Comparer {
         Comparer {
             before,
             packets: [0; 2],
+            other: [0; 2],
+            span_ns: None,
             clocks: [Time::ZERO; 2],
             known: Default::default(),
             counts: [[0; 2]; 2],
@@ -147,10 +159,16 @@ impl Comparer {
     fn take(&mut self, side: usize, packet: &Packet) {
         self.packets[side] += 1;
         self.clocks[side] = packet.at;
+        let at_ns = packet.at.as_nanos();
+        let [first, last] = self.span_ns.unwrap_or([at_ns; 2]);
+        self.span_ns = Some([first.min(at_ns), last.max(at_ns)]);
         let is_tcp = match packet.transport {
             Transport::Tcp(_) => true,
             Transport::Udp(_) => false,
-            Transport::Other(_) => return,
+            Transport::Other(_) => {
+                self.other[side] += 1;
+                return;
+            }
         };
         let (number, forward) = self.number(side, packet, is_tcp);
         let flow = &mut self.flows[usize::from(is_tcp)][number];
@@ -223,6 +241,16 @@ impl Comparer {
                 after: flow.after(SHOWN_AFTER),
             }
         });
-        Comparison { packets: self.packets, parting }
+        let sum = |flows: &[Flow]| flows.iter().map(Flow::same).sum();
+        let waiting =
+            |side: usize| self.flows.iter().flatten().map(|flow| flow.waiting(side)).sum();
+        Comparison {
+            packets: self.packets,
+            same: self.flows.each_ref().map(|flows| sum(flows)),
+            other: self.other,
+            alone: if parting.is_none() { [waiting(0), waiting(1)] } else { [0; 2] },
+            span_ns: self.span_ns,
+            parting,
+        }
     }
 }

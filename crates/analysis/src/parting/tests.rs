@@ -99,7 +99,28 @@ fn compare(first: Vec<Packet>, second: Vec<Packet>) -> Comparison {
 fn the_same_packets_do_not_part_whatever_their_first_numbers_times_and_push_bits() {
     let kernel = with(KERNEL, &[KERNEL.tcp(90, true, 201, 1, 100, ACK | PSH), KERNEL.ack(99, 301)]);
     let found = compare(with(SIM, &[SIM.data(70, 201), SIM.ack(71, 301)]), kernel);
-    assert_eq!(found, Comparison { packets: [7, 7], parting: None });
+    // From the SYN at 1 µs to the last acknowledgement of the second side.
+    let span_ns = Some([1_000, 99_000]);
+    let expected = Comparison { packets: [7, 7], same: [0, 7], span_ns, ..Comparison::default() };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_was_not_compared_is_counted() {
+    let other = SIM.packet(20, true, 0, Transport::Other(1));
+    let datagram =
+        |side: Side| side.packet(30, true, 7, Transport::Udp(Udp { payload_bytes: 100 }));
+    let sim = with(SIM, &[other, datagram(SIM), SIM.data(900, 201)]);
+    let found = compare(sim, with(KERNEL, &[datagram(KERNEL)]));
+    let expected = Comparison {
+        packets: [8, 6],
+        same: [1, 5],
+        other: [1, 0],
+        alone: [1, 0],
+        span_ns: Some([1_000, 900_000]),
+        parting: None,
+    };
+    assert_eq!(found, expected);
 }
 
 #[test]

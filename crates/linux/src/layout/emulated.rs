@@ -42,6 +42,7 @@ pub(super) fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors
         is_emulated: true,
         hosts: programs.hosts.clone(),
         programs: programs.programs.clone(),
+        keep: programs.keep.clone(),
         ..common.plan(experiment, namespaces)
     };
     let network = Instructions {

@@ -67,6 +67,11 @@ fn on_row(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
     programs::refuse_all(experiment, &mut refusals);
+    if experiment.measure.losses {
+        let message = "Linux's queue disciplines count what they drop and do not list it; remove \
+                       it, or remove `network = \"tc\"`";
+        refusals.refuse("measure.losses", message);
+    }
     let row = row::row(&experiment.topology, &mut refusals);
     let hosts =
         Hosts::on_row(&experiment.flows, &experiment.datagrams, row.routers(), &mut refusals);

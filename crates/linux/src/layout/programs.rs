@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use fairway_emulator::message::Ends;
-use fairway_guest::plan::{Host, Namespace, Program};
-use fairway_spec::Experiment;
+use fairway_guest::plan::{Host, Keep, Namespace, Program};
+use fairway_spec::{Commands, Experiment};
 
 use super::algorithm;
 use super::emulated::{DEVICE, device_up};
+use super::flow::FIRST_PORT;
 use super::global::Sysctl;
 use super::host::{Hosts, conflict_of_sysctls};
 use super::refusal::Refusals;
@@ -25,6 +26,8 @@ pub(super) struct Programs {
     pub(super) hosts: Vec<Host>,
     pub(super) namespaces: Vec<Namespace>,
     pub(super) programs: Vec<Program>,
+    /// What is kept of their files, with paths as the experiment has them.
+    pub(super) keep: Vec<Keep>,
     pub(super) ends: BTreeMap<usize, Ends>,
 }
 
@@ -99,10 +102,15 @@ impl Programs {
                 found.programs.push(program(ends[0], &of_flow.program, start_ns));
             }
             let [source, sink] = ends.map(|host| &found.hosts[host]);
-            // Their ports are the programs' own choice: packets are known by their hosts.
+            // Ports are the programs' own choice: packets are known by their hosts, if not told.
             let devices = [source, sink].map(|host| host.namespace as u32);
-            let ends = Ends { source: source.address, sink: sink.address, port: 0, devices };
+            let port = of_flow.port.unwrap_or(0);
+            let ends = Ends { source: source.address, sink: sink.address, port, devices };
             found.ends.insert(index, ends);
+        }
+        refuse_ports(experiment, refusals);
+        for (index, of_flow) in commands(experiment) {
+            found.keep_files(index, of_flow, refusals);
         }
         for ([from, to], properties) in routes {
             let [own, other] = [from, to].map(|host| found.hosts[host].address);
@@ -111,6 +119,23 @@ impl Programs {
                 .push(format!("route add {other}/32 dev {DEVICE} src {own}{properties}"));
         }
         found
+    }
+
+    /// Keeps what a flow asks for, of hosts that are all known.
+    fn keep_files(&mut self, index: usize, of_flow: &Commands, refusals: &mut Refusals) {
+        let own = &of_flow.hosts[usize::from(of_flow.program.is_empty())];
+        for kept in &of_flow.keep {
+            let name = kept.host.as_ref().unwrap_or(own);
+            match self.hosts.iter().position(|host| host.name == *name) {
+                Some(host) => self.keep.push(Keep { host, path: kept.path.clone() }),
+                None => {
+                    let message = format!(
+                        "no program has a host \"{name}\"; a path with a colon begins with ./"
+                    );
+                    refusals.refuse_flow(index, "keep", message);
+                }
+            }
+        }
     }
 
     /// Adds a host with the namespace of this index, and returns the host's own.
@@ -123,6 +148,32 @@ impl Programs {
         let name = format!("h{namespace}");
         self.namespaces.push(Namespace { name, sysctls, ip, tc: Vec::new() });
         host
+    }
+}
+
+/// Refuses ports that do not tell the packets of one flow.
+fn refuse_ports(experiment: &Experiment, refusals: &mut Refusals) {
+    let own = experiment.flows.len() + experiment.datagrams.len();
+    let mut known: BTreeMap<u16, &str> = BTreeMap::new();
+    for (index, of_flow) in commands(experiment) {
+        let Some(port) = of_flow.port else { continue };
+        let id = &experiment.flows[index].id;
+        let other = *known.entry(port).or_insert(id);
+        let [from, to] = &of_flow.hosts;
+        let mut others = commands(experiment).map(|(_, other)| &other.hosts);
+        let message = if other != id {
+            format!("{port} is the port of flow {other}; each port tells one flow's packets")
+        } else if (usize::from(FIRST_PORT)..usize::from(FIRST_PORT) + own).contains(&port.into()) {
+            format!("{port} is a port of the experiment's own flows; choose another")
+        } else if others.any(|[source, sink]| [source, sink] == [to, from]) {
+            format!(
+                "another flow goes from \"{to}\" to \"{from}\"; ports tell flows with the same \
+                 `from` and `to` apart"
+            )
+        } else {
+            continue;
+        };
+        refusals.refuse_flow(index, "port", message);
     }
 }
 

@@ -49,7 +49,7 @@ impl Refusals {
             // What all flows have was written for all, but for the keys that only a flow has.
             let is_of_flows = key.starts_with("cc")
                 || matches!(key, "from" | "both_ways" | "striping" | "kind" | "precedence")
-                || matches!(key, "read_rate" | "read_interval")
+                || matches!(key, "read_rate" | "read_interval" | "program" | "keep" | "port")
                 || matches!(key, "connections" | "bytes" | "app_rate" | "linux_socket");
             if flows.len() == self.flows.len() && !is_of_flows {
                 self.errors.push(ExperimentError::new(format!("stack.{key}"), message));

@@ -63,6 +63,9 @@ fn a_network_of_tc_has_no_hosts_for_programs() {
     let text = TEXT.replace("to = \"d1\"", "to = \"d0\"");
     let errors = layout(&experiment(&text)).unwrap_err().to_string();
     assert!(errors.contains("commands run on Fairway's network alone"), "{errors}");
+    let text = text.replace("[[flow]]\ncc = \"reno\"\n", "");
+    let errors = layout(&experiment(&text)).unwrap_err().to_string();
+    assert!(errors.contains("flow.0.program: commands run on"), "{errors}");
 }
 
 #[test]
@@ -71,4 +74,42 @@ fn two_stacks_on_one_host_are_refused() {
     let document = &plan(&text, "test.toml").unwrap().points[0].document;
     let errors = layout(&from_document(document).unwrap()).unwrap_err().to_string();
     assert!(errors.contains("tcp_congestion_control = cubic, and this flow reno"), "{errors}");
+}
+
+fn errors(text: &str) -> String {
+    let document = &plan(text, "test.toml").unwrap().points[0].document;
+    layout(&from_document(document).unwrap()).unwrap_err().to_string()
+}
+
+#[test]
+fn files_are_kept_of_the_programs_host_or_another() {
+    let with =
+        |keep: &str| TEXT.replace("start = \"2 s\"", &format!("start = \"2 s\"\nkeep = {keep}"));
+    let document = &plan(&with("[\"a\", \"d1:/b\"]"), "test.toml").unwrap().points[0].document;
+    let found = layout(&from_document(document).unwrap()).unwrap();
+    let files = found.plan.keep.iter().map(|one| (one.host, one.path.as_str()));
+    assert_eq!(files.collect::<Vec<_>>(), [(0, "a"), (2, "/b")]);
+    assert!(
+        errors(&with("[\"d9:a\"]")).contains("flow.1.keep: no program has a host \"d9\"; a path")
+    );
+    // A server alone.
+    let server = with("[\"a\"]").replace("program = [\"client\"]\n", "");
+    let document = &plan(&server, "test.toml").unwrap().points[0].document;
+    assert_eq!(layout(&from_document(document).unwrap()).unwrap().plan.keep[0].host, 1);
+}
+
+#[test]
+fn ports_tell_flows_between_the_same_hosts_apart() {
+    let with = |port: u16, more: &str| {
+        format!("{TEXT}port = {port}\n[[flow]]\nkind = \"program\"\n{more}\nport = 81\n")
+    };
+    let again = "from = \"s0\"\nto = \"d1\"";
+    let document = &plan(&with(80, again), "test.toml").unwrap().points[0].document;
+    let found = layout(&from_document(document).unwrap()).unwrap();
+    let ports = found.network.unwrap().flows.iter().map(|ends| ends.port).collect::<Vec<_>>();
+    assert_eq!(ports, [10_000, 0, 80, 81]);
+    assert!(errors(&with(81, again)).contains("81 is the port of flow program#2"));
+    assert!(errors(&with(10_003, again)).contains("10003 is a port of the experiment's own flows"));
+    let back = "from = \"d1\"\nto = \"s0\"\ndirection = \"reverse\"";
+    assert!(errors(&with(80, back)).contains("another flow goes from \"d1\" to \"s0\""));
 }

@@ -1,7 +1,7 @@
 //! Flows of programs, and the hosts that they run on.
 
 use super::{experiment, refusal, with_end};
-use crate::{Commands, Experiment, Workload};
+use crate::{Commands, Experiment, KeptPath, Workload};
 
 fn commands(experiment: &Experiment) -> Vec<Commands> {
     let of = |workload: &Workload| match workload {
@@ -22,7 +22,8 @@ fn a_list_is_a_command_on_hosts_that_captures_know() {
     ));
     let hosts = ["s1", "d1"].map(str::to_owned);
     let [program, server] = [words(&["curl", "http://d1/"]), words(&["nginx"])];
-    assert_eq!(commands(&found), [Commands { program, server, hosts }]);
+    let expected = Commands { program, server, hosts, ..Commands::default() };
+    assert_eq!(commands(&found), [expected]);
     assert_eq!(
         (found.flows[1].id.as_str(), found.flows[1].cc.name.as_str()),
         ("program#1", "cubic")
@@ -56,6 +57,33 @@ fn what_is_no_command_is_refused() {
         server[0],
         "flow.1.server: does not belong to kind = \"bulk\"; write kind = \"program\" or remove it"
     );
+}
+
+#[test]
+fn paths_are_kept_on_hosts() {
+    let found = experiment(&with_end(
+        "[[flow]]\nprogram = [\"true\"]\nkeep = [\"copy\", \"d1:/var/log\", \"./a:b\"]\nport = 80",
+    ));
+    let file = |host: Option<&str>, path: &str| KeptPath {
+        host: host.map(str::to_owned),
+        path: path.to_owned(),
+    };
+    let paths = [file(None, "copy"), file(Some("d1"), "/var/log"), file(None, "./a:b")];
+    assert_eq!(
+        (commands(&found)[0].keep.as_slice(), commands(&found)[0].port),
+        (&paths[..], Some(80))
+    );
+    for wrong in ["", "a/../b", "/", "/.", ":a", "s0:", "s0:../a"] {
+        let text = format!("[[flow]]\nprogram = [\"true\"]\nkeep = [\"{wrong}\"]");
+        assert_eq!(
+            refusal(&with_end(&text))[0],
+            "flow.1.keep: expected a list of 1 to 100 paths, PATH or HOST:PATH, without .. and other \
+             than /, got a list of 1; write [\"copy\", \"s0:/var/log\"]"
+        );
+    }
+    let elsewhere = refusal(&with_end("[[flow]]\ncc = \"reno\"\nkeep = [\"copy\"]"));
+    assert!(elsewhere[0].starts_with("flow.1.keep: does not belong to kind = \"bulk\""));
+    assert!(refusal(&with_end("[[flow]]\nprogram = [\"true\"]\nport = 32768"))[0].contains("port"));
 }
 
 #[test]

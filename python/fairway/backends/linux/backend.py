@@ -15,12 +15,13 @@ from typing import Any
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
-from fairway.backends.linux import cache, modules, packaged, programs
+from fairway.backends.linux import cache, modules, packaged, programs, saved_files
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.machine import AGENT, NETWORK, Machine, run_directory
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
+from fairway.ground.temporary import Temporary
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
 
@@ -70,21 +71,25 @@ class Linux:
         started = time.perf_counter()
         layout = self._layout(experiment, algorithms)
         with run_directory() as directory:
-            self._carry_out(layout, directory, experiment, control or Control())
+            places = self._carry_out(layout, directory, experiment, control or Control())
             try:
                 data = _core.linux_collect(experiment, directory)
             except _core.CollectError as error:
                 raise RunFailed(str(error)) from None
             captures = _kept(directory / "pcap")
+            saved = saved_files.collect(directory, places)
         wall_s = time.perf_counter() - started
-        return Run(
+        run = Run(
             experiment=experiment,
             summary={
                 **completed(json.loads(data.summary), wall_s, {}),
                 **_transfers(data),
                 **programs.ran(data),
                 "kernel": self._said(data),
-                "warnings": _cautions_of_run(self._kernel, data),
+                "warnings": [
+                    *_cautions_of_run(self._kernel, data),
+                    *([] if saved is None else saved.said),
+                ],
             },
             series=lambda: tables().series_of(data.series, data.flow_ids),
             queues=lambda: tables().queues_of(data.queues, data.link_ids),
@@ -92,14 +97,20 @@ class Linux:
             version=_core.version(),
             tcp_info=lambda: tables().tcp_info_of(data.tcp_info, data.flow_ids),
             captures=captures,
-            owns_captures=True,
+            kept_files=None if saved is None else saved.directory,
         )
+        if saved is not None:
+            self.keep(saved)
+        return run
 
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
         """Change a plan before it is carried out in a run directory."""
 
     def finish(self) -> None:
         """Be told that it was."""
+
+    def keep(self, saved: saved_files.SavedFiles) -> None:
+        """Be told what became of the files that are kept."""
 
     @functools.cached_property
     def _kernel(self) -> Kernel:
@@ -129,7 +140,8 @@ class Linux:
         directory: Path,
         experiment: dict[str, Any],
         control: Control,
-    ) -> None:
+    ) -> list[Path]:
+        """Do it, and return where files that are kept go."""
         plan = layout["plan"]
         if layout["network"] is not None and not self._kernel.has_network:
             raise InputError(
@@ -143,6 +155,7 @@ class Linux:
             plan["experiment"] = experiment
         programs.equip(plan)
         self.prepare(plan, directory)
+        places = saved_files.equip(plan, programs.directory()) if plan.get("keep") else []
         _check_room(plan, directory)
         with writing(directory):
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
@@ -167,6 +180,7 @@ class Linux:
             )
         finally:
             self.finish()
+        return places
 
     def _said(self, data: _core.LinuxData) -> dict[str, Any]:
         """What of the kernel decides how far the figures can be trusted."""
@@ -199,14 +213,14 @@ def _check_room(plan: dict[str, Any], directory: Path) -> None:
         )
 
 
-def _kept(captures: Path) -> Path | None:
+def _kept(captures: Path) -> Temporary | None:
     """Move the captures, if there are any, out of the run directory."""
     if not captures.is_dir():
         return None
     place = new_directory()
-    with writing(place):
+    with writing(place.path):
         for capture in captures.iterdir():
-            shutil.move(capture, place / capture.name)
+            shutil.move(capture, place.path / capture.name)
     return place
 
 

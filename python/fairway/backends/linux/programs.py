@@ -23,6 +23,9 @@ DATES = (date(1970, 1, 2), date(2232, 4, 18))
 #: What stands in the directories of programs where PATH is not set.
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+#: Directories that each host has for itself (crates/guest/src/hosts.rs).
+_OWN = ("/proc", "/sys", "/run", "/dev/shm", "/dev/pts")
+
 #: Beside the message of a run that stood still.
 HINT = (
     ". Virtual time passes while all programs wait: one that computes without end, or reads the "
@@ -40,14 +43,26 @@ def environment() -> dict[str, str]:
     }
 
 
-def working_directory() -> str:
-    """Where programs start: the current directory; raises `InputError` if it was deleted."""
+def directory() -> Path:
+    """The working directory of programs: this one, if they can have it."""
     try:
-        return str(Path.cwd())
+        found = Path.cwd()
+        str(found).encode("utf-8")
     except FileNotFoundError:
         raise InputError(
-            "the current directory was deleted, and programs start in it; change to another"
+            "programs: the current directory was removed; change to another one"
         ) from None
+    except UnicodeEncodeError:
+        raise InputError(
+            f"programs: the current directory, {str(found)!r}, is not UTF-8; start from another one"
+        ) from None
+    for own in map(Path, _OWN):
+        if own in (found, *found.parents):
+            raise InputError(
+                f"programs: each host has a {own} of its own, without {found}; start from another "
+                "directory"
+            )
+    return found
 
 
 def equip(plan: dict[str, Any]) -> None:
@@ -57,7 +72,7 @@ def equip(plan: dict[str, Any]) -> None:
     plan["date_s"] = DATE_S
     for program in plan["programs"]:
         program["environment"] = list(environment().items())
-        program["directory"] = working_directory()
+        program["directory"] = str(directory())
 
 
 def ran(data: _core.LinuxData) -> dict[str, Any]:

@@ -198,7 +198,19 @@ DEVICES = Edit(
     otherwise='experiments need `[linux] network = "tc"`',
 )
 
-EDITS = (HZ, REGISTERS, RANDOMNESS, TIMERS, TASKS, CLOCK, ALARMS, READINGS, FAILURES, RANGES, DEVICES)
+EDITS = (
+    HZ,
+    REGISTERS,
+    RANDOMNESS,
+    TIMERS,
+    TASKS,
+    CLOCK,
+    ALARMS,
+    READINGS,
+    FAILURES,
+    RANGES,
+    DEVICES,
+)
 
 
 def apply(tree: Path, edits: tuple[Edit, ...] = EDITS) -> tuple[list[Edit], list[str]]:

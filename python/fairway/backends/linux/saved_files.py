@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,6 +11,7 @@ from typing import Any
 
 from fairway.errors import InputError, writing
 from fairway.ground import text
+from fairway.ground.temporary import Temporary
 
 #: Names in the run directory (`crates/guest/src/record.rs`).
 _SAVED, _LIST = "saved", "saved.json"
@@ -64,33 +64,39 @@ class Keep:
         return self.path.parts[1:] if self.path.is_absolute() else self.path.parts
 
 
-def ask(plan: dict[str, Any], keeps: Sequence[Keep], host: int, directory: str) -> list[Path]:
-    """Have a plan keep files.
+def ask(plan: dict[str, Any], keeps: Sequence[Keep], host: int) -> None:
+    """Have a plan keep files, beside those that its experiment keeps.
 
     Args:
         plan: It is changed.
         keeps: What is to be kept.
         host: Index of the command's host.
-        directory: Working directory of all programs.
-
-    Returns:
-        Where each goes below the directory of all files that are kept.
     """
     names = [one["name"] for one in plan["hosts"]]
-    places: list[Path] = []
     for keep in keeps:
         name = names[host] if keep.host is None else keep.host
         if name not in names:
             raise InputError(
                 f"--keep: no program reaches a host {name!r}; a path with a colon begins with ./"
             )
-        place = Path(keep.place(name))
+        plan.setdefault("keep", []).append({"host": names.index(name), "path": str(keep.path)})
+
+
+def equip(plan: dict[str, Any], directory: Path) -> list[Path]:
+    """Complete what a plan keeps with the working directory of all programs.
+
+    Returns:
+        Where each goes below the directory of all files that are kept.
+    """
+    places: list[Path] = []
+    for one in plan.get("keep", []):
+        keep = Keep(plan["hosts"][one["host"]]["name"], PurePosixPath(one["path"]))
+        place = Path(keep.place(keep.host or ""))
         for other in places:
             if place == other or place in other.parents or other in place.parents:
-                raise InputError(f"--keep: {place} and {other} would be at the same place")
+                raise InputError(f"keep: {place} and {other} would be at the same place")
         places.append(place)
-        path = str(PurePosixPath(directory) / keep.path)
-        plan.setdefault("keep", []).append({"host": names.index(name), "path": path})
+        one["path"] = str(directory / keep.path)
     return places
 
 
@@ -99,37 +105,38 @@ class SavedFiles:
     """Files that were kept, in a temporary directory.
 
     Attributes:
-        directory: It holds them at their places.
+        directory: It holds them at their places, and goes with the object.
         said: A sentence for each path that was not kept whole.
         failed: Whether one was not kept at all.
     """
 
-    directory: Path
+    directory: Temporary
     said: list[str]
     failed: bool
 
 
 def collect(run_directory: Path, places: Sequence[Path]) -> SavedFiles | None:
-    """Take the files out of a run directory; None if the run has not come to its end."""
+    """Take the files out of a run directory; None if nothing was to be kept."""
     if not (run_directory / _LIST).is_file():
         return None
     found = json.loads((run_directory / _LIST).read_text("utf-8"))
-    with writing(Path(tempfile.gettempdir())):
-        saved = SavedFiles(Path(tempfile.mkdtemp(prefix="fairway-files-")), [], failed=False)
+    saved = SavedFiles(Temporary("fairway-files-"), [], failed=False)
+    with writing(saved.directory.path):
         for index, (place, one) in enumerate(zip(places, found, strict=True)):
             if one["failure"] is not None:
-                saved.said.append(f"--keep: {_shown(place)}: not kept: {one['failure']}")
+                saved.said.append(f"keep: {_shown(place)}: not kept: {one['failure']}")
                 saved.failed = True
                 continue
             if one["left_out"]:
                 others = text.count(one["left_out"], "special file")
-                saved.said.append(f"--keep: {_shown(place)}: left out {others}")
-            (saved.directory / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(run_directory / _SAVED / str(index), saved.directory / place)
+                saved.said.append(f"keep: {_shown(place)}: left out {others}")
+            target = saved.directory.path / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(run_directory / _SAVED / str(index), target)
     return saved
 
 
 def _shown(place: Path) -> str:
-    """A place as the command line has it."""
+    """A place as it was asked for."""
     host, *parts = place.parts
     return f"{host}:{'/'.join(parts)}"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
-import stat
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.backend import Linux
+from fairway.backends.linux.streams import MOST_BYTES, Stream, binary, keep_input
 from fairway.errors import InputError, RunFailed
 from fairway.results.run import Run
 
@@ -35,8 +32,9 @@ NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
 _EACCES = 13
 #: File of the run directory with the command's standard input.
 _INPUT = "input"
-#: After so many seconds somebody who waits for the end of standard input is told so.
-_QUIET_S = 2.0
+#: The largest number of a plan.
+_MOST = 2**64 - 1
+_OUTPUTS = ("standard output", "standard error")
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,17 @@ def with_command(
     assert host is not None
     first = next((one.host for one in background if one.host in peers[host]), peers[host][0])
 
+    def on_its_side(flow: Mapping[str, Any]) -> dict[str, Any]:
+        """A flow with its direction: without the flows before it, names would have no side."""
+        if experiment["topology"]["kind"] not in ("dumbbell", "chain") or "from" not in flow:
+            return dict(flow)
+        # The first host is on the left.
+        is_left = hosts[0] not in _core.hosts(dict(experiment), flow["from"])
+        return {**flow, "direction": "forward" if is_left else "reverse"}
+
     def flow(name: str, source: str, sink: str, **commands: list[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {"kind": "program", "id": name, "from": source, "to": sink}
-        if experiment["topology"]["kind"] in ("dumbbell", "chain"):
-            # The first host is on the left. Without other flows, names have no side.
-            is_left = hosts[0] not in _core.hosts(dict(experiment), source)
-            found["direction"] = "forward" if is_left else "reverse"
-        return {**found, **({} if cc is None else {"cc": cc}), **commands}
+        found = {"kind": "program", "id": name, "from": source, "to": sink, **commands}
+        return on_its_side({**found, **({} if cc is None else {"cc": cc})})
 
     flows = [flow(FLOW, host, first, program=list(words))]
     joined = {frozenset((host, first))}
@@ -116,7 +118,9 @@ def with_command(
             if (pair := frozenset((name, peer))) not in joined:
                 joined.add(pair)
                 flows.append(flow(_id(f"{name}-{peer}"), name, peer))
-    own = [one for one in experiment["flow"] if not alone or _runs_commands(one)]
+    own = list(experiment["flow"])
+    if alone:
+        own = [on_its_side(one) for one in own if _runs_commands(one)]
     measure = {
         key: value for key, value in experiment.get("measure", {}).items() if key != "window"
     }
@@ -147,7 +151,9 @@ class Shell(Linux):
         date_s: The date at the beginning, in seconds from the start of 1970.
         limit_s: Real seconds after which the run is ended.
         keeps_input: Whether the command reads this process's standard input.
-        keeps: Files of hosts that are kept; what became of them is in `saved` after the run.
+        most_bytes: Most bytes of standard input and of each output; more ends the run.
+        keeps: Files of hosts that are kept.
+        keeps_all: Whether each of them was, after the run.
     """
 
     kernel: str | None = None
@@ -156,11 +162,10 @@ class Shell(Linux):
     date_s: int = programs.DATE_S
     limit_s: float | None = None
     keeps_input: bool = True
+    most_bytes: int = MOST_BYTES
     keeps: Sequence[saved_files.Keep] = ()
-    saved: saved_files.SavedFiles | None = None
-    _places: list[Path] = field(default_factory=list)
-    _directory: Path = Path()
-    _streams: list[_Stream] = field(default_factory=list)
+    keeps_all: bool = True
+    _streams: list[Stream] = field(default_factory=list)
     _began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -174,7 +179,7 @@ class Shell(Linux):
         control: Control | None = None,
         algorithms: Algorithms | None = None,
     ) -> Run:
-        """Run it; raises `OutOfTime` after `limit_s`."""
+        """Run it; raises `OutOfTime` after `limit_s`, `TooMuchOutput` after `most_bytes`."""
         return super().run(experiment, _Pumped(self, control or Control()), algorithms)
 
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
@@ -187,23 +192,23 @@ class Shell(Linux):
                 continue
             variables = {**programs.environment(), **self.environment}
             program["environment"] = list(variables.items())
-            program["most_output_bytes"] = None
-            outputs = (_binary(sys.stdout), _binary(sys.stderr))
+            # One more tells that there was more. The files are gone before results are read.
+            program["most_output_bytes"] = min(self.most_bytes + 1, _MOST)
+            outputs = (binary(sys.stdout), binary(sys.stderr))
+            host = plan["hosts"][program["host"]]["name"]
             label = b""
             if is_command:
                 program["is_last"] = True
-                self._places = saved_files.ask(
-                    plan, self.keeps, program["host"], program["directory"]
-                )
-                if self.keeps_input and _keep_input(directory / _INPUT):
+                saved_files.ask(plan, self.keeps, program["host"])
+                if self.keeps_input and keep_input(directory / _INPUT, self.most_bytes):
                     program["input"] = _INPUT
             else:
-                label = f"[{plan['hosts'][program['host']]['name']}] ".encode()
-                outputs = (sys.stderr.buffer, sys.stderr.buffer)
+                label = f"[{host}] ".encode()
+                outputs = (outputs[1], outputs[1])
             for number, target in enumerate(outputs, 1):
                 path = directory / f"program-{index}.{number}"
-                self._streams.append(_Stream(path, target, label))
-        self._directory = directory
+                name = f"{_OUTPUTS[number - 1]} of {program['command'][0]} on {host}"
+                self._streams.append(Stream(path, target, name, self.most_bytes, label))
         self._began = time.monotonic()
 
     def pump(self) -> None:
@@ -214,11 +219,14 @@ class Shell(Linux):
             raise OutOfTime(f"ended after {self.limit_s:g} s of real time (--real-time-limit)")
 
     def finish(self) -> None:
-        """Pass on the rest, and take the files that are kept."""
+        """Pass on the rest."""
         for stream in self._streams:
             stream.pump()
             stream.close()
-        self.saved = saved_files.collect(self._directory, self._places)
+
+    def keep(self, saved: saved_files.SavedFiles) -> None:
+        """Remember whether all were."""
+        self.keeps_all = not saved.failed
 
 
 class OutOfTime(RunFailed):
@@ -242,71 +250,9 @@ class _Pumped(Control):
         self._outer.reached(fraction)
 
 
-class _Stream:
-    """A file that grows, on its way to a stream of this process; with a label, line by line."""
-
-    def __init__(self, path: Path, target: BinaryIO, label: bytes) -> None:
-        self._path, self._target, self._label = path, target, label
-        self._file: BinaryIO | None = None
-        self._line = b""
-
-    def pump(self) -> None:
-        if self._file is None:
-            try:
-                self._file = self._path.open("rb")
-            except FileNotFoundError:
-                return
-        while piece := self._file.read(1 << 20):
-            if self._label:
-                *lines, self._line = (self._line + piece).split(b"\n")
-                piece = b"".join(self._label + line + b"\n" for line in lines)
-            self._target.write(piece)
-            self._target.flush()
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if self._line:
-            self._target.write(self._label + self._line + b"\n")
-            self._target.flush()
-            self._line = b""
-
-
-def _binary(stream: TextIO | None) -> BinaryIO:
-    """What takes the bytes of a stream; nowhere, if it is closed."""
-    return Path(os.devnull).open("wb") if stream is None else stream.buffer
-
-
 def background_id(number: int) -> str:
     """Id of a command that runs beside."""
     return f"background-{number}"
-
-
-def _keep_input(path: Path) -> bool:
-    """Copy what standard input has to a file; False if that is a terminal, or nothing."""
-    try:
-        kind = os.fstat(sys.stdin.fileno()).st_mode
-    except (AttributeError, OSError, ValueError):
-        return False
-    if stat.S_ISCHR(kind):
-        return False
-    told = threading.Timer(_QUIET_S, _tell_of_input)
-    told.daemon = True
-    told.start()
-    try:
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-    finally:
-        told.cancel()
-    return True
-
-
-def _tell_of_input() -> None:
-    sys.stderr.write(
-        "fairway: waiting for the end of standard input, which is read before the start; "
-        "without any, add </dev/null\n"
-    )
 
 
 def cautions(run: Run) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,65 @@ from fairway.sweep.run import run_plan
 
 #: Packets shown before the difference.
 BEFORE = 12
+#: Hosts named before the rest is counted.
+_NAMED = 6
 #: Ports of a simulated connection count from these, those of listeners one further for each round
 #: (crates/sim/src/capture/addresses.rs).
 _OPENERS, _LISTENERS, _IN_ROUND = 50_000, 42_000, 4_000
+
+
+#: What of a packet is compared (crates/analysis/src/parting), and what its headers have besides.
+_OF_SEGMENTS = (
+    "direction, sequence and acknowledgement numbers, length, flags but PSH, and SACK blocks"
+)
+_NOT_COMPARED = "times, windows, other TCP options, IP headers and content"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was held against each other.
+
+    Attributes:
+        hosts: Hosts whose captures both sides have.
+        left_out: Hosts that the first side alone has captured, and the second.
+        segments: TCP segments that are the same on both sides.
+        datagrams: Datagrams that are the same, by direction and length alone.
+        other: Packets of each side that are of another protocol, and were not compared.
+        alone: Packets that each side has alone in its last millisecond, which is no difference.
+        span_ns: When the first and the last packet of both was captured.
+    """
+
+    hosts: tuple[str, ...]
+    left_out: tuple[tuple[str, ...], tuple[str, ...]]
+    segments: int
+    datagrams: int
+    other: tuple[int, int]
+    alone: tuple[int, int]
+    span_ns: tuple[int, int] | None
+
+    def sentence(self) -> str:
+        """Which fields were compared."""
+        datagrams = "; of datagrams direction and length" if self.datagrams else ""
+        return f"Compared: {_OF_SEGMENTS}{datagrams}. Not compared: {_NOT_COMPARED}."
+
+    def exceptions(self, sides: Sequence[str]) -> list[str]:
+        """What is not among the packets that are the same, one sentence for each kind."""
+        found = []
+        for sizes, what in (
+            (self.other, "of other protocols than TCP and UDP"),
+            (self.alone, "in the last millisecond"),
+        ):
+            counts = [
+                f"{text.count(n, 'packet')} on {side}"
+                for n, side in zip(sizes, sides, strict=True)
+                if n
+            ]
+            if counts:
+                found.append(f"Left aside: {' and '.join(counts)}, {what}.")
+        for hosts, side in zip(self.left_out, sides, strict=True):
+            if hosts:
+                found.append(f"Left aside: hosts that {side} alone captured: {_listed(hosts)}.")
+        return found
 
 
 @dataclass(frozen=True)
@@ -34,7 +90,8 @@ class FirstDifference:
 
     Attributes:
         sides: Names of both backends.
-        packets: Packets compared on each side, at all hosts.
+        packets: Packets read on each side, at all hosts that both captured.
+        compared: What of them was compared.
         host: The host that saw the difference; None if there is none.
         flow: Id of the flow, if a simulated side tells which it is.
         parting: What was seen there, as `_core.first_difference` has it.
@@ -44,6 +101,7 @@ class FirstDifference:
     title: str
     sides: tuple[str, str]
     packets: tuple[int, int]
+    compared: Compared
     host: str | None
     flow: str | None
     parting: Mapping[str, Any] | None
@@ -51,7 +109,7 @@ class FirstDifference:
 
     @property
     def agrees(self) -> bool:
-        """Whether all packets are the same."""
+        """Whether no difference was found."""
         return self.parting is None
 
     def to_json(self) -> dict[str, Any]:
@@ -60,6 +118,7 @@ class FirstDifference:
             "title": self.title,
             "sides": list(self.sides),
             "packets": list(self.packets),
+            "compared": asdict(self.compared),
             "host": self.host,
             "flow": self.flow,
             "parting": None if self.parting is None else dict(self.parting),
@@ -67,13 +126,25 @@ class FirstDifference:
         }
 
     def sentence(self) -> str:
-        """What was found, in words."""
-        counts = " and ".join(
-            f"{text.count(n, 'packet')} on {side}"
-            for n, side in zip(self.packets, self.sides, strict=True)
-        )
+        """What was found, in words, and what was compared for it."""
+        return " ".join([self._finding(), self.compared.sentence(), *self._exceptions()])
+
+    def _exceptions(self) -> list[str]:
+        return self.compared.exceptions(self.sides) if self.agrees else []
+
+    def _finding(self) -> str:
+        sides = " and ".join(self.sides)
         if self.parting is None:
-            return f"{' and '.join(self.sides)} send the same packets: {counts} at all hosts."
+            compared = self.compared
+            counts = [text.count(compared.segments, "TCP segment")]
+            if compared.datagrams:
+                counts.append(text.count(compared.datagrams, "datagram"))
+            first_ns, last_ns = compared.span_ns or (0, 0)
+            hosts = "host" if len(compared.hosts) == 1 else "hosts"
+            return (
+                f"{sides} show the same {' and '.join(counts)} at {hosts} "
+                f"{_listed(compared.hosts)}, from {first_ns / 1e6:.3f} to {last_ns / 1e6:.3f} ms."
+            )
         kind = "connection" if self.parting["is_tcp"] else "datagram flow"
         flow = self.flow or f"{kind} {self.parting['connection']}"
         times = " and ".join(
@@ -81,9 +152,15 @@ class FirstDifference:
             for side, packets in zip(self.sides, self.parting["after"], strict=True)
             if packets
         )
+        silent = [
+            f" (nothing follows on {side})"
+            for side, packets in zip(self.sides, self.parting["after"], strict=True)
+            if not packets
+        ]
         return (
-            f"{' and '.join(self.sides)} part at host {self.host} in {flow}, after "
-            f"{text.count(self.parting['same'], 'packet')} that are the same, at {times}."
+            f"{sides} part at host {self.host} in {flow}, after "
+            f"{text.count(self.parting['same'], 'packet')} of it that are the same, at {times}"
+            f"{''.join(silent)}."
         )
 
     def tables(self) -> list[Table]:
@@ -133,7 +210,7 @@ def first_difference(
     found = _compare(runs)
     host, parting = found.first
     return FirstDifference(
-        planned.title, (sides[0].name, sides[1].name), found.packets, host,
+        planned.title, (sides[0].name, sides[1].name), found.packets, found.compared, host,
         _flow(runs, sides, parting), parting, assumed,
     )  # fmt: skip
 
@@ -168,42 +245,69 @@ def _run(planned: Plan, side: Backend, *, quiet: bool) -> Run:
 @dataclass(frozen=True)
 class _Found:
     packets: tuple[int, int]
+    compared: Compared
     first: tuple[str | None, dict[str, Any] | None]
 
 
 def _compare(runs: Sequence[Run]) -> _Found:
     """Hold the captures of each host against each other; the earliest difference counts."""
-    packets = [0, 0]
     first: tuple[str | None, dict[str, Any] | None] = (None, None)
-    for host, paths in _common(runs):
+    sums = {name: [0, 0] for name in ("packets", "same", "other", "alone")}
+    spans: list[tuple[int, int]] = []
+    captures = [_captures(run) for run in runs]
+    hosts = _common(captures)
+    for host in hosts:
+        paths = (captures[0][host], captures[1][host])
         try:
             found = json.loads(_core.first_difference(paths, BEFORE))
         except _core.CaptureError as error:
             raise InputError(f"--first-difference: {error}") from None
         except KeyboardInterrupt:
             raise Interrupted("stopped while captures were compared") from None
-        packets = [so_far + more for so_far, more in zip(packets, found["packets"], strict=True)]
+        for name, so_far in sums.items():
+            sums[name] = [one + more for one, more in zip(so_far, found[name], strict=True)]
+        spans += [tuple(found["span_ns"])] if found["span_ns"] else []
         parting = found["parting"]
         if parting and (first[1] is None or parting["at_ns"] < first[1]["at_ns"]):
             first = (host, parting)
-    return _Found((packets[0], packets[1]), first)
+    datagrams, segments = sums["same"]
+    compared = Compared(
+        tuple(hosts), (_alone(captures[0], hosts), _alone(captures[1], hosts)), segments, datagrams,
+        _pair(sums["other"]), _pair(sums["alone"]),
+        (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None,
+    )  # fmt: skip
+    return _Found(_pair(sums["packets"]), compared, first)
 
 
-def _common(runs: Sequence[Run]) -> Iterator[tuple[str, tuple[Path, Path]]]:
-    """Captures that both runs have, by host."""
-    named = [
-        {path.stem: path for path in sorted(run.captures.iterdir())} if run.captures else {}
-        for run in runs
-    ]
-    hosts = [host for host in named[0] if host in named[1]]
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    return values[0], values[1]
+
+
+def _alone(captures: Mapping[str, Path], hosts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(host for host in captures if host not in hosts)
+
+
+def _listed(hosts: Sequence[str]) -> str:
+    """Some names of hosts, and how many more there are."""
+    more = len(hosts) - _NAMED
+    return ", ".join(hosts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _captures(run: Run) -> dict[str, Path]:
+    """A run's captures, by host."""
+    return {path.stem: path for path in sorted(run.captures.iterdir())} if run.captures else {}
+
+
+def _common(captures: Sequence[Mapping[str, Path]]) -> list[str]:
+    """Hosts whose captures both runs have."""
+    hosts = [host for host in captures[0] if host in captures[1]]
     if not hosts:
-        listed = " and ".join(", ".join(one) or "none" for one in named)
+        listed = " and ".join(", ".join(one) or "none" for one in captures)
         raise InputError(
             f"--first-difference: captures of {listed}: no host is in both; only backends that "
             "capture packets can be compared, which are sim and linux"
         )
-    for host in hosts:
-        yield host, (named[0][host], named[1][host])
+    return hosts
 
 
 def _flow(

@@ -152,3 +152,20 @@ fn queues_that_a_kernel_has_not_alike() {
         check(&text, &[&format!("topology.bottleneck.queue.{message}")]);
     }
 }
+
+#[test]
+fn a_list_of_losses() {
+    let with = |network: &str| {
+        with_flow(&format!(
+            "cc = \"cubic\"\n[measure]\nlosses = true\n[linux]\nnetwork = \"{network}\""
+        ))
+    };
+    check(&with("fairway"), &[]);
+    check(
+        &with("tc"),
+        &[
+            "measure.losses: Linux's queue disciplines count what they drop and do not list it; remove \
+           it, or remove `network = \"tc\"`",
+        ],
+    );
+}
