@@ -89,22 +89,6 @@ def test_what_cannot_be_started_is_said(shell, tmp_path):
     assert shell(CLEAN, "--", "./data").returncode == 126
 
 
-def test_a_working_directory_that_is_not_there_is_named(shell, tmp_path):
-    # A host has a /dev/shm of its own.
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-        done = shell(CLEAN, "--alone", "--", "true", cwd=directory)
-    assert done.returncode == 125
-    assert f"s0: its working directory {directory}: No such file".encode() in done.stderr
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    words = [sys.executable, "-m", "fairway", "shell", str(tmp_path / "path.toml"), "--", "true"]
-    done = subprocess.run(
-        ["sh", "-c", f'rmdir "$PWD" && exec {shlex.join(words)}'],
-        cwd=gone, capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert (done.returncode, b"the current directory was deleted" in done.stderr) == (125, True)
-
-
 def test_a_reader_that_goes_away_ends_it_as_the_command(shell, tmp_path):
     shell(CLEAN, *sh("true"))
     words = [sys.executable, "-m", "fairway", "shell", "path.toml", "--alone", "--", "seq", "99999"]

@@ -117,9 +117,9 @@ TASKS = Edit(
     unless=("arch/x86/um/syscalls_64.c", "Nothing needs to be done on x86_64"),
 )
 
-# With a unit of 256 ns, timers at least 500 ns ahead and a nanosecond late, every packet is late by
-# some hundred nanoseconds, and meets another place in a queue or another slot of a radio than in
-# the simulator.
+# With a unit of 256 ns, and timers that are at least 500 ns ahead and a nanosecond late, every packet
+# is late by some hundred nanoseconds, and meets another place in a queue or another slot of a radio
+# than in the simulator.
 _LATE = "packets leave up to some microseconds late"
 CLOCK = Edit(
     file="arch/um/include/linux/time-internal.h",
@@ -157,10 +157,10 @@ def _if_repeated(statement: str) -> str:
 """
 
 
-# So that a program that repeats it until time has passed does not do so for ever, each reading of the
-# clock outside of interrupts takes 256 ns (`timer_read`), and each system call that fails a microsecond
-# (`handle_syscall`, by `time_travel_ndelay`). All else waits meanwhile. Of these only one that does
-# repeat it takes time now.
+# Each reading of the clock outside of interrupts takes 256 ns (`timer_read`), and each system call
+# that fails a microsecond (`handle_syscall`, by `time_travel_ndelay`), so that a program that does
+# nothing else until time has passed does not do so for ever. All other programs wait meanwhile.
+# Now only repeated ones take time.
 READINGS = Edit(
     file="arch/um/kernel/time.c",
     find="\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n",
@@ -178,8 +178,8 @@ FAILURES = Edit(
     otherwise=_LATE,
 )
 
-# A timer with slack expires within a range: at its end, or before with another one. One kernel is all
-# hosts here, so that those of one host would bring forward those of another.
+# A timer with slack expires within a range: at its end, or before with another one. One kernel is
+# all hosts here, so that timers of one host would bring forward those of another.
 RANGES = Edit(
     file="kernel/time/hrtimer.c",
     find="\t\t\tif (basenow < hrtimer_get_softexpires_tv64(timer))\n",
