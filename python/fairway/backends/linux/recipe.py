@@ -117,7 +117,7 @@ TASKS = Edit(
     unless=("arch/x86/um/syscalls_64.c", "Nothing needs to be done on x86_64"),
 )
 
-# With a unit of 256 ns, and timers at least 500 ns ahead and a nanosecond late, every packet is late
+# With a unit of 256 ns, and timers at least 500 ns ahead and a nanosecond late, each packet is late
 # by some hundred nanoseconds, and meets another place in a queue or another slot of a radio than in
 # the simulator.
 _LATE = "packets leave up to some microseconds late"
