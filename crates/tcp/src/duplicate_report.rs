@@ -40,8 +40,8 @@ impl DuplicateReport {
         self.range
     }
 
-    /// An acknowledgement was sent.
-    pub(crate) fn sent(&mut self) {
+    /// An acknowledgement was sent, or another segment arrived before.
+    pub(crate) fn forget(&mut self) {
         self.range = None;
     }
 }
@@ -61,7 +61,7 @@ mod tests {
         report.extend(r(1000, 1500));
         report.extend(r(3000, 3500));
         assert_eq!(report.pending(), Some(r(500, 1500)));
-        report.sent();
+        report.forget();
         assert_eq!(report.pending(), None);
         let mut off = DuplicateReport::new(false);
         off.note(r(0, 1000));

@@ -300,6 +300,8 @@ impl Receiver {
     pub fn receive(&mut self, arrival: &Arrival, now: Time) {
         let Arrival { range, fin, push, echo } = *arrival;
         self.idle = false;
+        // A report that waits for a delayed acknowledgement is forgotten (Linux `tcp_data_queue`).
+        self.duplicate.forget();
         let bytes = range.bytes() - u64::from(fin);
         if fin {
             self.fin_at = Some(range.end - 1);

@@ -40,7 +40,7 @@ impl Receiver {
         }
         self.idle = self.due != AckDue::Twice;
         self.due = if self.idle { AckDue::Nothing } else { AckDue::Now };
-        self.duplicate.sent();
+        self.duplicate.forget();
         if self.next_recent.is_some() {
             self.list_next();
         }
