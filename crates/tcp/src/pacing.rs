@@ -45,6 +45,11 @@ impl Pacer {
         self.wake_at
     }
 
+    /// When the last burst ends at its rate (Linux `tcp_wstamp_ns`).
+    pub fn burst_end(&self) -> Time {
+        self.next_departure
+    }
+
     /// Clear a deadline that has passed.
     pub fn wake(&mut self, now: Time) {
         if now >= self.wake_at {

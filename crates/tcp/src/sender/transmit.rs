@@ -242,7 +242,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             oldest_sent_at: self.board.head_sent_at(),
-            last_sent_at: self.last_sent,
+            last_sent_at: self.last_sent.max(self.pacer.burst_end()),
             waits_for_nothing: self.sends_at_once(),
         }
     }
