@@ -16,10 +16,13 @@ from fairway.backends.linux import build as building
 from fairway.backends.linux import cache, packaged, source, tools
 from fairway.backends.linux.compile import BuildFailed, missing_options
 from fairway.backends.linux.recipe import (
+    CLOCK,
     DEVICES,
     EDITS,
     HZ,
     RANDOMNESS,
+    RANGES,
+    READINGS,
     REGISTERS,
     TASKS,
     TIMERS,
@@ -60,6 +63,30 @@ void arch_switch_to(struct task_struct *to)
 	arch_prctl(to, ARCH_SET_FS, (void __user *) to->thread.arch.fs);
 }
 """
+CLOCK_OF_TREE = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n"
+TIME = """\
+void time_travel_ndelay(unsigned long nsec)
+{
+	time_travel_update_time_rel(nsec);
+}
+
+static int itimer_next_event(unsigned long delta, struct clock_event_device *evt)
+{
+	delta += 1;
+	return 0;
+}
+
+static u64 timer_read(struct clocksource *cs)
+{
+		if (!irqs_disabled() && !in_interrupt() && !in_softirq())
+			time_travel_update_time_rel(TIMER_MULTIPLIER);
+		return time_travel_time / TIMER_MULTIPLIER;
+}
+"""
+HRTIMER = """\
+			if (basenow < hrtimer_get_softexpires_tv64(timer))
+				break;
+"""
 #: Answers `make allnoconfig` and `make linux` without compiling anything.
 MAKEFILE = """\
 allnoconfig:
@@ -81,6 +108,9 @@ def fake_tree(place: Path, **files: str) -> Path:
         "arch/um/os-Linux/util.c": UTIL,
         "arch/um/os-Linux/signal.c": SIGNALS,
         "arch/x86/um/syscalls_64.c": TASK,
+        "arch/um/include/linux/time-internal.h": CLOCK_OF_TREE,
+        "arch/um/kernel/time.c": TIME,
+        "kernel/time/hrtimer.c": HRTIMER,
         "arch/um/drivers/Makefile": "obj-y := stdio_console.o fd.o\n",
         "net/ipv4/Makefile": "obj-y := tcp.o",
         **files,
@@ -122,6 +152,14 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     assert "arch_prctl" not in tasks
     assert tasks.endswith("return;\n\n\tto->thread.regs.regs.gp[FS_BASE / sizeof(unsigned long)] "
                           "= to->thread.arch.fs;\n}\n")  # fmt: skip
+    clock = (tree / CLOCK.file).read_text()
+    assert clock == CLOCK_OF_TREE.replace("256", "1").replace("500", "1")
+    time = (tree / READINGS.file).read_text()
+    assert time.count("if (times < 100)") == 2
+    assert "time_travel_update_time_rel(256);" in time
+    assert time.count("delta += time_travel_mode == TT_MODE_OFF;") == 1
+    hrtimer = (tree / RANGES.file).read_text()
+    assert hrtimer == HRTIMER.replace("softexpires", "expires")
     drivers = (tree / DEVICES.file).read_text()
     assert drivers.endswith("\n\nobj-y := fairway.o stdio_console.o fd.o\n")
     assert signals.endswith("\t}\n\ttimer_handler(SIGALRM, NULL, &regs);\n}\n")
@@ -140,7 +178,8 @@ def test_without_the_edit_of_devices_a_kernel_has_no_network_of_ours(tmp_path):
 
 
 def test_no_edit_is_in_the_network_stack():
-    assert all(edit.file.startswith(("arch/um/", "arch/x86/um/")) for edit in EDITS)
+    places = ("arch/um/", "arch/x86/um/", "kernel/time/")
+    assert all(edit.file.startswith(places) for edit in EDITS)
 
 
 def test_a_tree_without_the_timer_frequency_is_refused_by_file_and_text(tmp_path):
