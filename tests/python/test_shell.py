@@ -174,7 +174,8 @@ def test_dates_are_those_of_a_kernels_clock(shell):
         assert b"goes from 1970-01-02 to 2232-04-17" in done.stderr
 
 
-def test_directories_that_no_host_has_are_refused(tmp_path):
+def test_directories_that_no_host_has_are_refused(shell, tmp_path):
+    assert shell(CLEAN, "--alone", "--", "true").returncode == 0
     words = [sys.executable, "-m", "fairway", "shell", tmp_path / "path.toml", "--", "true"]
     own, other = Path("/dev/shm/fairway-test-directory"), tmp_path / os.fsdecode(b"a\xff")
     gone = tmp_path / "gone"

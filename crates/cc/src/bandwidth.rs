@@ -34,6 +34,11 @@ pub(crate) struct AckedBytes {
 impl AckedBytes {
     /// Bytes to count for `ack`.
     pub(crate) fn count(&mut self, ack: &Ack, flow: &Flow) -> u64 {
+        self.count_on(ack, flow, flow.phase == Phase::Open)
+    }
+
+    /// Likewise; on Linux's fast path if it `is_plain`.
+    pub(crate) fn count_on(&mut self, ack: &Ack, flow: &Flow, is_plain: bool) -> u64 {
         let mss = u64::from(flow.mss.max(1));
         if ack.acked == 0 {
             self.ahead = self.ahead.saturating_add(mss);
@@ -41,7 +46,7 @@ impl AckedBytes {
         }
         // Linux considers `ahead` only on its slow path, not for a plain acknowledgement
         // without loss.
-        if ack.acked <= mss || flow.phase == Phase::Open {
+        if ack.acked <= mss || is_plain {
             return ack.acked;
         }
         if self.ahead >= ack.acked {

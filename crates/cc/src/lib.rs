@@ -140,6 +140,9 @@ pub struct Ack {
     /// Whether the stack allows growth on this acknowledgement: its phase permits it and the window
     /// was used (RFC 7661).
     pub may_grow: bool,
+    /// Whether it acknowledges data and says nothing else: the same window as the one before, no SACK
+    /// blocks, no mark (Linux's header prediction; all others go through its slow path).
+    pub is_plain: bool,
 }
 
 /// The timestamp option of an acknowledgement (RFC 7323 section 3), ms.

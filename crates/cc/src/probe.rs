@@ -210,6 +210,7 @@ impl Probe {
             }),
             may_grow: self.may_grow
                 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss),
+            is_plain: false,
         };
         let flow = self.flow();
         self.cc.on_ack(&ack, &flow);

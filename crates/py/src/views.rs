@@ -243,6 +243,7 @@ impl Ack {
             timestamps: None,
             rate: rate.map(|rate| rate.0),
             may_grow,
+            is_plain: false,
         })
     }
 

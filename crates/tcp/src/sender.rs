@@ -179,6 +179,10 @@ pub struct Sender {
     /// Limit of unacknowledged and unsent bytes.
     send_buffer: u64,
     right_edge: u64,
+    /// Window that the peer offers (Linux `snd_wnd`).
+    offered: u64,
+    /// Whether the last acknowledgement was a plain one (`fairway_cc::Ack`).
+    is_plain: bool,
     /// Largest window that the peer has offered.
     max_window: u64,
     phase: Phase,
@@ -275,6 +279,8 @@ impl Sender {
             stream_end: 0,
             closed: false,
             right_edge: 0,
+            offered: 0,
+            is_plain: false,
             max_window: 0,
             phase: Phase::Open,
             recover: 0,

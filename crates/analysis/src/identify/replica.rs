@@ -207,6 +207,7 @@ impl Replica {
             may_grow: summary.acked > 0
                 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
                 && !self.is_held_by_receiver(),
+            is_plain: self.phase == Phase::Open,
         }
     }
 

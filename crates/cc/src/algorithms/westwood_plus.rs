@@ -247,7 +247,7 @@ impl Rule for Linux {
         let now = jiffies(flow);
         self.mss = flow.mss;
         self.measure(ack, flow);
-        let bytes = self.acked.count(ack, flow);
+        let bytes = self.acked.count_on(ack, flow, ack.is_plain);
         if let Some(start) = self.interval_start {
             self.end_interval(now, start);
             self.bytes = self.bytes.saturating_add(bytes);

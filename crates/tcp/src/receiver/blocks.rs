@@ -46,6 +46,11 @@ impl Receiver {
         let place = self.recent.iter().position(touches).unwrap_or(self.recent.len());
         let held = self.compression.as_ref().is_some_and(AckCompression::holds);
         if held && place >= BLOCKS_EXPECTED {
+            // Its block has grown already, in its old place (Linux `tcp_sack_extend`).
+            if let Some(listed) = self.recent.get_mut(place) {
+                listed.start = listed.start.min(range.start);
+                listed.end = listed.end.max(range.end);
+            }
             self.leave();
             self.next_recent = Some(merged);
             return true;

@@ -242,3 +242,19 @@ fn a_duplicate_makes_the_next_sixteen_quick() {
     (18..38).for_each(|n| sink.segment(n, false, 2_000));
     assert_eq!(sink.acks(), (19..=34).chain([36, 38]).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_block_grows_before_the_compressed_acknowledgement_is_sent_for_it() {
+    let mut sink = Sink::new(50);
+    // Three duplicates are answered at once, and the acknowledgement of segment 11 is held. Segment
+    // 6 belongs to the third block, for which a D-SACK would leave no room.
+    for (at, n) in [2, 5, 8, 11, 6].into_iter().enumerate() {
+        sink.segment(n, false, 2000 + 100 * at as u64);
+    }
+    assert_eq!(sink.acks().len(), 4);
+    assert_eq!(sink.blocks, [(11, 12), (8, 9), (5, 7)]);
+    // The next lists it first.
+    sink.segment(7, false, 2500);
+    sink.run(5000);
+    assert_eq!(sink.blocks, [(5, 9), (11, 12), (2, 3)]);
+}

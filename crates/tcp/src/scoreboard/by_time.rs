@@ -349,7 +349,7 @@ mod tests {
         let mut summary = sack(&mut board, 44, 1, 10);
         board.detect_losses_by_time(Duration::ZERO, at(44), &mut summary);
         // The segments 10 and 11, the retransmission of 0 and the segment 12 leave at once.
-        [11_000, 12_000].map(|end| board.sent(end, at(44)));
+        [11_000, 12_000].into_iter().for_each(|end| board.sent(end, at(44)));
         let lost = board.next_lost().unwrap();
         board.retransmitted(lost, 12_000, at(44));
         board.sent(13_000, at(44));

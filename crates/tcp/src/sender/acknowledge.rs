@@ -86,7 +86,18 @@ impl Sender {
     #[inline(always)]
     pub(super) fn move_window(&mut self, info: &AckInfo<'_>) {
         self.right_edge = self.right_edge.max(info.right_edge);
-        self.max_window = self.max_window.max(info.right_edge - info.ack);
+        let window = info.right_edge - info.ack;
+        self.max_window = self.max_window.max(window);
+        let is_new = info.ack > self.board.una();
+        self.is_plain = is_new
+            && window == self.offered
+            && info.sack.is_empty()
+            && info.duplicate.is_none()
+            && !info.ece;
+        // Linux `tcp_may_update_window`.
+        if is_new || window > self.offered || window == 0 {
+            self.offered = window;
+        }
     }
 
     fn begin_ack<'a>(&mut self, info: &'a AckInfo<'a>, now: Time) -> Arrival<'a> {
@@ -275,6 +286,7 @@ impl Sender {
                 && !(entering || continues || marked)
                 && self.phase_allows_growth()
                 && self.window_was_used(self.cwnd(), prior_pipe),
+            is_plain: self.is_plain,
         };
         if let Some(rate) = self.board.delivery_rate() {
             ack.rate = rate.sample(summary.delivered, summary.lost, flow.min_rtt, now);

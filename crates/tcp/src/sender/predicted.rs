@@ -89,6 +89,7 @@ impl Sender {
             timestamps: info.timestamps,
             rate: None,
             may_grow: self.window_was_used(self.cc.cwnd(), flow.pipe),
+            is_plain: self.is_plain,
         };
         if let Some(rate) = self.board.delivery_rate() {
             ack.rate = rate.sample(acked, 0, flow.min_rtt, flow.now);
