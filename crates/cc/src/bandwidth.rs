@@ -297,6 +297,9 @@ mod tests {
         acked.ahead = 5 * mss;
         assert_eq!(acked.count(&ack(2, 100), &flow), mss);
         assert_eq!(acked.ahead, 3 * mss);
+        // The fast path does not look at it, in any phase.
+        assert_eq!(acked.count_on(&ack(2, 100), &flow, true), 2 * mss);
+        assert_eq!(acked.ahead, 3 * mss);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! RACK (RFC 8985): a segment is lost when one sent later has been delivered and the reordering
 //! window has passed.
 //!
-//! As in Linux 6.1 (`net/ipv4/tcp_recovery.c`): times are those of a clock of microseconds; while no reordering has been seen, the window is
-//! zero in recovery and after enough SACKed segments.
+//! As in Linux 6.1 (`net/ipv4/tcp_recovery.c`): times are those of a clock of microseconds, and while
+//! no reordering has been seen, the window is zero in recovery and after enough SACKed segments.
 
 use fairway_units::{Duration, Time};
 
