@@ -32,28 +32,22 @@ pub(crate) struct AckedBytes {
 }
 
 impl AckedBytes {
-    /// Bytes to count for `ack`.
-    pub(crate) fn count(&mut self, ack: &Ack, flow: &Flow) -> u64 {
-        self.count_on(ack, flow, flow.phase == Phase::Open)
-    }
-
-    /// Likewise; on Linux's fast path if it `is_plain`.
-    pub(crate) fn count_on(&mut self, ack: &Ack, flow: &Flow, is_plain: bool) -> u64 {
-        let mss = u64::from(flow.mss.max(1));
-        if ack.acked == 0 {
+    /// Bytes to count for an acknowledgement of `acked` bytes in segments of `mss`. One that
+    /// `is_plain` ends no gap: Linux considers `ahead` only on its slow path.
+    pub(crate) fn count(&mut self, acked: u64, mss: u32, is_plain: bool) -> u64 {
+        let mss = u64::from(mss.max(1));
+        if acked == 0 {
             self.ahead = self.ahead.saturating_add(mss);
             return mss;
         }
-        // Linux considers `ahead` only on its slow path, not for a plain acknowledgement
-        // without loss.
-        if ack.acked <= mss || is_plain {
-            return ack.acked;
+        if acked <= mss || is_plain {
+            return acked;
         }
-        if self.ahead >= ack.acked {
-            self.ahead -= ack.acked;
+        if self.ahead >= acked {
+            self.ahead -= acked;
             mss
         } else {
-            ack.acked - std::mem::take(&mut self.ahead)
+            acked - std::mem::take(&mut self.ahead)
         }
     }
 }
@@ -97,7 +91,7 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// Bytes and seconds since the last acknowledgement, if time has passed.
     pub(crate) fn on_ack(&mut self, ack: &Ack, flow: &Flow) -> Option<(u64, f64)> {
-        let bytes = self.acked.count(ack, flow);
+        let bytes = self.acked.count(ack.acked, flow.mss, flow.phase == Phase::Open);
         let Some(last) = self.last_ack else {
             self.last_ack = Some(flow.now);
             return None;
@@ -191,7 +185,7 @@ impl PerRound {
 
 impl Bandwidth for PerRound {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let bytes = self.acked.count(ack, flow);
+        let bytes = self.acked.count(ack.acked, flow.mss, flow.phase == Phase::Open);
         let Some(start) = self.round_start else {
             self.round_start = Some(flow.now);
             return;
@@ -285,20 +279,18 @@ mod tests {
         // Three duplicates, one segment each; then four segments acknowledged, three of them
         // counted before. Then nothing is ahead.
         let mut acked = AckedBytes::default();
-        let mut flow = flow(0, 10, 100);
-        flow.phase = Phase::Recovery;
         let mss = u64::from(MSS);
         for _ in 0..3 {
-            assert_eq!(acked.count(&ack(0, 100), &flow), mss);
+            assert_eq!(acked.count(0, MSS, false), mss);
         }
-        assert_eq!(acked.count(&ack(4, 100), &flow), mss);
-        assert_eq!(acked.count(&ack(4, 100), &flow), 4 * mss);
+        assert_eq!(acked.count(4 * mss, MSS, false), mss);
+        assert_eq!(acked.count(4 * mss, MSS, false), 4 * mss);
         // More ahead than acknowledged: one segment counts, the rest stays ahead.
         acked.ahead = 5 * mss;
-        assert_eq!(acked.count(&ack(2, 100), &flow), mss);
+        assert_eq!(acked.count(2 * mss, MSS, false), mss);
         assert_eq!(acked.ahead, 3 * mss);
-        // The fast path does not look at it, in any phase.
-        assert_eq!(acked.count_on(&ack(2, 100), &flow, true), 2 * mss);
+        // The fast path does not look at it.
+        assert_eq!(acked.count(2 * mss, MSS, true), 2 * mss);
         assert_eq!(acked.ahead, 3 * mss);
     }
 

@@ -19,9 +19,9 @@
 //! last RTT or 50 ms, whichever is longer, and passes two filters `(7·old + new)/8` in series, both
 //! initialised by the first. During recovery the window falls to one half, as Reno's; threshold and
 //! window become BWE·RTTmin when recovery **ends**. After a timeout the threshold is BWE·RTTmin at
-//! once, and RTTmin is the next RTT sample. The interval of the first sample begins one RTT before
-//! the first acknowledgement, where Linux begins it with the connection; that acknowledgement's own
-//! bytes are not counted, as in Linux.
+//! once, and RTTmin is the next RTT sample. The interval of the first sample begins with the
+//! connection. Linux takes the first acknowledgement for a duplicate, whatever it acknowledges: it
+//! counts as one segment, which a later one that ends a gap does not count again.
 //!
 //! Linux 2.6.22, included in ns-2.35: the RTT is the smoothed one, acknowledgements count where 6.1
 //! counts segments, and the window is BWE·RTTmin as soon as recovery begins. A timeout sets the
@@ -167,7 +167,9 @@ struct Linux {
     mss: u32,
     filter: LinuxFilter,
     acked: AckedBytes,
-    interval_start: Option<u64>,
+    /// Whether nothing was acknowledged yet (`first_ack`).
+    is_first: bool,
+    interval_start: u64,
     /// Bytes of the interval.
     bytes: u64,
     rtt: u64,
@@ -185,7 +187,8 @@ impl Linux {
             mss: 1,
             filter: LinuxFilter::default(),
             acked: AckedBytes::default(),
-            interval_start: None,
+            is_first: true,
+            interval_start: 0,
             bytes: 0,
             rtt: INITIAL_RTT,
             min_rtt: INITIAL_RTT,
@@ -201,12 +204,12 @@ impl Linux {
     }
 
     /// `westwood_update_window`.
-    fn end_interval(&mut self, now: u64, start: u64) {
-        let elapsed = now.saturating_sub(start);
+    fn end_interval(&mut self, now: u64) {
+        let elapsed = now.saturating_sub(self.interval_start);
         if self.rtt > 0 && elapsed > self.rtt.max(MIN_INTERVAL) {
             self.filter.update(self.bytes / elapsed);
             self.bytes = 0;
-            self.interval_start = Some(now);
+            self.interval_start = now;
         }
     }
 
@@ -243,17 +246,17 @@ impl Rule for Linux {
         if self.is_old { self.pipe(self.mss) } else { ssthresh }
     }
 
+    fn on_established(&mut self, _window: &mut Window, flow: &Flow) {
+        self.interval_start = jiffies(flow);
+    }
+
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
-        let now = jiffies(flow);
         self.mss = flow.mss;
         self.measure(ack, flow);
-        let bytes = self.acked.count_on(ack, flow, ack.is_plain);
-        if let Some(start) = self.interval_start {
-            self.end_interval(now, start);
-            self.bytes = self.bytes.saturating_add(bytes);
-        } else {
-            self.interval_start = Some(now.saturating_sub(self.rtt));
-        }
+        self.end_interval(jiffies(flow));
+        let acked = if std::mem::take(&mut self.is_first) { 0 } else { ack.acked };
+        let bytes = self.acked.count(acked, flow.mss, ack.is_plain);
+        self.bytes = self.bytes.saturating_add(bytes);
         self.min_rtt = if self.forget_min_rtt { self.rtt } else { self.min_rtt.min(self.rtt) };
         self.forget_min_rtt = false;
     }
@@ -279,33 +282,37 @@ mod tests {
     use super::*;
     use crate::testing::{ack, flow};
 
+    fn established(at_ms: u64) -> (Linux, Window) {
+        let (mut rule, mut window) = (Linux::new(false), Window::new(10));
+        rule.on_established(&mut window, &flow(at_ms, 10, 100));
+        (rule, window)
+    }
+
     #[test]
     fn linux_intervals_end_strictly_after_the_rtt() {
-        // The first acknowledgement at 1000 ms with 100 ms puts the start at 900 and counts
-        // nothing. At 1000 + 1 the interval of 101 ms ends with nothing; then 10 segments up to
-        // 1101, which is not strictly after 100 ms; at 1102 they are 14480/101 = 143 bytes/ms.
-        let mut rule = Linux::new(false);
-        let mut window = Window::new(10);
+        // The first acknowledgement counts as a segment. At 901 + 100 the interval has the RTT's
+        // 100 ms, and five more segments, of which one has been counted. At 1002 it ends with
+        // 1448 + 5792 = 7240 bytes in 101 ms: 71 bytes/ms.
+        let (mut rule, mut window) = established(901);
         rule.on_sample(&mut window, &ack(10, 100), &flow(1_000, 10, 100));
+        assert_eq!((rule.bytes, rule.filter), (1_448, LinuxFilter::default()));
         rule.on_sample(&mut window, &ack(5, 100), &flow(1_001, 10, 100));
-        rule.on_sample(&mut window, &ack(5, 100), &flow(1_101, 10, 100));
-        assert_eq!(rule.filter, LinuxFilter::default());
-        rule.on_sample(&mut window, &ack(1, 100), &flow(1_102, 10, 100));
-        assert_eq!(rule.filter, LinuxFilter { first: 143, second: 143 });
-        assert_eq!(rule.bytes, 1_448);
+        assert_eq!((rule.bytes, rule.filter), (7_240, LinuxFilter::default()));
+        rule.on_sample(&mut window, &ack(5, 100), &flow(1_002, 10, 100));
+        assert_eq!(rule.filter, LinuxFilter { first: 71, second: 71 });
+        assert_eq!(rule.bytes, 7_240);
     }
 
     #[test]
     fn linux_intervals_are_at_least_50_ms() {
-        let mut rule = Linux::new(false);
-        let mut window = Window::new(10);
-        rule.on_sample(&mut window, &ack(1, 10), &flow(1_000, 10, 10));
-        // Start at 990: 1040 is 50 ms, 1041 is 51 with two segments: 2896/51 = 56.
-        rule.on_sample(&mut window, &ack(1, 10), &flow(1_020, 10, 10));
-        rule.on_sample(&mut window, &ack(1, 10), &flow(1_040, 10, 10));
+        // From 990, 1040 is 50 ms; 1041 is 51, with three segments: 4344/51 = 85.
+        let (mut rule, mut window) = established(990);
+        for at_ms in [1_000, 1_020, 1_040] {
+            rule.on_sample(&mut window, &ack(1, 10), &flow(at_ms, 10, 10));
+        }
         assert_eq!(rule.filter.first, 0);
         rule.on_sample(&mut window, &ack(1, 10), &flow(1_041, 10, 10));
-        assert_eq!(rule.filter.first, 56);
+        assert_eq!(rule.filter.first, 85);
     }
 
     #[test]
@@ -322,8 +329,7 @@ mod tests {
 
     #[test]
     fn linux_resets_the_minimum_rtt_at_a_timeout() {
-        let mut rule = Linux::new(false);
-        let mut window = Window::new(10);
+        let (mut rule, mut window) = established(990);
         rule.filter = LinuxFilter { first: 1_448, second: 1_448 };
         rule.on_sample(&mut window, &ack(1, 40), &flow(1_000, 10, 40));
         rule.on_sample(&mut window, &ack(1, 80), &flow(1_001, 10, 80));

@@ -4,7 +4,7 @@ use fairway_units::{Duration, Time};
 
 use super::switches::Switches;
 use crate::bandwidth::{AckedBytes, Bandwidth, Gaps, PerRound, Tustin};
-use crate::{Ack, Flow};
+use crate::{Ack, Flow, Phase};
 
 /// Weight of the old estimate in the filter (thesis algorithm 3-1 and equation 3.4).
 const MEMORY: f64 = 19.0 / 21.0;
@@ -100,7 +100,7 @@ struct Ns3PerAck {
 
 impl Bandwidth for Ns3PerAck {
     fn on_ack(&mut self, ack: &Ack, flow: &Flow) {
-        let bytes = self.acked.count(ack, flow) as f64;
+        let bytes = self.acked.count(ack.acked, flow.mss, flow.phase == Phase::Open) as f64;
         if let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) {
             self.filter.update(bytes / srtt.as_secs_f64(), NS3_MEMORY);
         }
@@ -128,7 +128,8 @@ impl Bandwidth for Ns3PerRound {
             self.filter.update(bytes as f64 / srtt.as_secs_f64(), NS3_MEMORY);
         }
         let Some(srtt) = flow.srtt.filter(|srtt| *srtt > Duration::ZERO) else { return };
-        self.bytes = self.bytes.saturating_add(self.acked.count(ack, flow));
+        let bytes = self.acked.count(ack.acked, flow.mss, flow.phase == Phase::Open);
+        self.bytes = self.bytes.saturating_add(bytes);
         self.timer.get_or_insert((flow.now + srtt, srtt));
     }
 
