@@ -149,6 +149,8 @@ struct Pass {
     burst_end: u64,
     /// Who acts next, with a write queue.
     turn: Turn,
+    /// Whether a waiting application was given memory, after the kernel had acted.
+    gave_memory: bool,
     /// Whether the burst has more than one segment.
     pushes: bool,
     /// Whether the congestion window held something back.

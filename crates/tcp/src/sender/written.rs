@@ -122,7 +122,10 @@ impl Sender {
     }
 
     fn write_on(&mut self) -> Written {
-        self.expand_if_writer_waits(0);
+        // Once for each arrival (`tcp_data_snd_check`): what is written then grows nothing more.
+        if !std::mem::replace(&mut self.pass.gave_memory, true) {
+            self.expand_if_writer_waits(0);
+        }
         let una = self.board.una();
         let sizes = self.sizes();
         let (end, next) = (self.stream_end, self.snd_nxt);
