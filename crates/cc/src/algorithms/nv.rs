@@ -172,7 +172,7 @@ struct Nv {
     min_rtt_us: u64,
     next_min_rtt_us: u64,
     /// Tick at which the next minimum replaces this one.
-    min_rtt_until: Option<u64>,
+    min_rtt_until: u64,
     /// Since the last decision, in 100 bit/s.
     max_rate: u32,
     samples: u8,
@@ -199,7 +199,7 @@ impl Nv {
             last_rtt_us: 0,
             min_rtt_us: NO_RTT,
             next_min_rtt_us: NO_RTT,
-            min_rtt_until: None,
+            min_rtt_until: FIRST_PERIOD,
             max_rate: 0,
             samples: 0,
             rounds: 0,
@@ -242,12 +242,12 @@ impl Nv {
     fn measure_min_rtt(&mut self, rtt_us: u64, now: u64) {
         self.min_rtt_us = self.min_rtt_us.min(rtt_us);
         self.next_min_rtt_us = self.next_min_rtt_us.min(rtt_us);
-        if self.min_rtt_until.is_some_and(|until| now >= until) {
+        if now >= self.min_rtt_until {
             self.min_rtt_us = self.next_min_rtt_us;
             self.next_min_rtt_us = NO_RTT;
             // ¾ to 5/4 of the period.
             let jitter = 384 + u64::from(self.random.bits32() & 0xff);
-            self.min_rtt_until = Some(now + ((self.reset_period * jitter * HZ) >> 9));
+            self.min_rtt_until = now + ((self.reset_period * jitter * HZ) >> 9);
             self.enough_for_samples = (self.enough_for_samples / 2).max(SMALLEST_FOR_SAMPLES);
         }
     }
@@ -338,6 +338,10 @@ impl Rule for Nv {
         ((u64::from(window.cwnd) * LOSS_FACTOR) >> 10) as u32
     }
 
+    fn on_established(&mut self, _window: &mut Window, flow: &Flow) {
+        self.min_rtt_until = jiffies(flow) + FIRST_PERIOD;
+    }
+
     /// `tcpnv_acked`.
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
         let now = jiffies(flow);
@@ -345,8 +349,6 @@ impl Rule for Nv {
             self.begin_anew(flow.snd_una.saturating_sub(ack.acked));
         }
         let (Some(rtt), Phase::Open | Phase::Disorder) = (ack.rtt, flow.phase) else { return };
-        // The module starts with the connection, one RTT before its first sample.
-        self.min_rtt_until.get_or_insert(now.saturating_sub(rtt.as_millis()) + FIRST_PERIOD);
         let bytes_acked = flow.snd_una.saturating_sub(self.last_snd_una);
         self.last_snd_una = flow.snd_una;
         // `tcp_clean_rtx_queue`: delivered since the acknowledged segment was sent.

@@ -119,12 +119,12 @@ fn timeouts_slow_growth_down_and_clean_decisions_speed_it_up() {
 #[test]
 fn the_minimum_rtt_is_measured_anew() {
     let mut rule = Nv::new(Stream::new(1, "nv"));
-    rule.min_rtt_until = Some(2_000);
+    rule.min_rtt_until = 2_000;
     rule.measure_min_rtt(100, 0);
     rule.measure_min_rtt(200, 2_000);
     // The minimum of the first period holds for the second one, and 300 for the third.
     assert_eq!(rule.min_rtt_us, 100);
-    let until = rule.min_rtt_until.unwrap();
+    let until = rule.min_rtt_until;
     // 5 s · 384/512 = 3.75 s, and up to 639/512 = 6.24 s.
     assert!((2_000 + 3_750..=2_000 + 6_241).contains(&until), "{until}");
     rule.measure_min_rtt(300, until - 1);
