@@ -291,6 +291,7 @@ impl Rule for LeithShorten {
 mod tests {
     use super::linux::smooth;
     use super::*;
+    use crate::Phase;
     use crate::testing::{ack, flow};
 
     fn paper_alpha(millis: u64, beta: f64, min_rtt_ms: Option<u64>) -> f64 {
@@ -397,6 +398,17 @@ mod tests {
         assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 79); // 128·50/55 = 116 → 102.
         rule.max_throughput = 1_441;
         assert_eq!(rule.backoff(&window, Signal::Loss, &flow), 50);
+    }
+
+    #[test]
+    fn linux_counts_its_first_interval_from_boot() {
+        // Ten segments since the kernel booted are none a second; ten more in 50 ms are 200.
+        let mut rule = Linux::new(Rtt::EverySample, true, true);
+        rule.min_rtt = 50;
+        rule.measure_throughput(&Window::new(10), 10, Phase::Open, 1_000);
+        assert_eq!((rule.throughput, rule.packets_since), (0, Some(1_000)));
+        rule.measure_throughput(&Window::new(10), 10, Phase::Open, 1_050);
+        assert_eq!((rule.throughput, rule.packets_since), (200, Some(1_050)));
     }
 
     #[test]

@@ -44,14 +44,17 @@ pub(super) struct Linux {
     pub(super) before: PhaseBefore,
     pub(super) min_rtt: u64,
     pub(super) max_rtt: u64,
-    /// None before the first acknowledgement, at which TCP-Linux starts the module.
+    /// None before the module begins: with the connection, or in TCP-Linux with the first
+    /// acknowledgement.
     pub(super) last_congestion: Option<u64>,
     pub(super) undo: Option<BeforeCongestion>,
     pub(super) throughput: u64,
     pub(super) max_throughput: u64,
     pub(super) old_max_throughput: u64,
     pub(super) packets: u64,
-    pub(super) packets_since: u64,
+    /// None for the kernel's boot, long before the first acknowledgement; TCP-Linux's clock begins
+    /// with the simulation.
+    pub(super) packets_since: Option<u64>,
 }
 
 impl Linux {
@@ -73,7 +76,10 @@ impl Linux {
             max_throughput: 0,
             old_max_throughput: 0,
             packets: 0,
-            packets_since: 0,
+            packets_since: match rtt {
+                Rtt::EverySample => None,
+                Rtt::Smoothed { .. } => Some(0),
+            },
         }
     }
 
@@ -108,11 +114,11 @@ impl Linux {
     ) {
         if !matches!(phase, Phase::Open | Phase::Disorder) {
             self.packets = 0;
-            self.packets_since = now;
+            self.packets_since = Some(now);
             return;
         }
         self.packets += packets;
-        let span = now - self.packets_since;
+        let span = self.packets_since.map_or(u64::MAX, |since| now - since);
         // In the kernel an α greater than the window wraps around to a bound never reached.
         let bound = u64::from(window.cwnd).checked_sub((self.alpha >> 7).max(1));
         let is_full = bound.is_some_and(|bound| self.packets >= bound);
@@ -128,7 +134,7 @@ impl Linux {
             self.max_throughput = throughput;
         }
         self.packets = 0;
-        self.packets_since = now;
+        self.packets_since = Some(now);
     }
 
     /// `htcp_beta_update`.
@@ -207,6 +213,12 @@ impl Rule for Linux {
             self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * 95 / 100;
         }
         ((u64::from(window.cwnd) * self.beta) >> 7) as u32
+    }
+
+    fn on_established(&mut self, _window: &mut Window, flow: &Flow) {
+        if matches!(self.rtt, Rtt::EverySample) {
+            self.last_congestion = Some(jiffies(flow));
+        }
     }
 
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
