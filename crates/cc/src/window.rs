@@ -259,8 +259,7 @@ impl<R: Rule> Windowed<R> {
 
     #[inline(always)]
     fn grow(&mut self, ack: &Ack, flow: &Flow) {
-        // Linux 6.1 `tcp_may_raise_cwnd`: only data acknowledged in order lets a window grow.
-        if !ack.may_grow || ack.acked == 0 || !self.rule.may_grow() {
+        if !ack.may_grow || !self.rule.may_grow() {
             return;
         }
         let mut acked = segments(ack.delivered, self.mss);

@@ -373,6 +373,10 @@ impl Rule for Linux {
         }
     }
 
+    fn on_congestion(&mut self, _flow: &Flow) {
+        self.state.before.change(Phase::Cwr);
+    }
+
     fn on_recovered(&mut self, _window: &mut Window, flow: &Flow) {
         self.state.before.change(flow.phase);
     }

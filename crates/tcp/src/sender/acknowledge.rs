@@ -35,6 +35,8 @@ struct Verdict {
     marked: bool,
     /// Delivered bytes that were marked.
     marked_bytes: u64,
+    /// The data that it delivers lets the window grow.
+    raises: bool,
 }
 
 impl Sender {
@@ -75,11 +77,22 @@ impl Sender {
         let undone = self.undo_if_spurious(ack, at_end);
         let leaving = at_end && !undone;
         let wait = self.find_losses(ack, leaving);
+        let raises = self.may_raise(&ack.summary);
         self.lost += ack.summary.lost;
         // Duplicate data was delivered too (Linux 6.1 `tcp_dsack_seen`).
         ack.summary.delivered += twice;
         self.delivered += twice;
-        (self.judge(ack, leaving, counted), wait)
+        (Verdict { raises, ..self.judge(ack, leaving, counted) }, wait)
+    }
+
+    /// Whether data is acknowledged, or SACKed on a path known to reorder (Linux 6.1
+    /// `tcp_may_raise_cwnd`).
+    fn may_raise(&self, summary: &AckSummary) -> bool {
+        let losses = &self.stack.losses;
+        let reorders = losses.rack
+            && losses.adaptive_reordering
+            && self.board.reordering() > losses.reordering;
+        summary.acked > 0 || (reorders && summary.delivered > 0)
     }
 
     /// Take over the window that an acknowledgement offers.
@@ -250,12 +263,18 @@ impl Sender {
         let entering = !leaving && self.enters_recovery(summary);
         let echoed = if info.ece { summary.delivered } else { 0 };
         let (congested, marked_bytes) = counted.unwrap_or((info.ece, echoed));
+        // In Linux an episode's last acknowledgement may begin the next (`tcp_fastretrans_alert`,
+        // `tcp_try_to_open`).
+        let is_over = leaving && self.stack.window.grow_on_exit;
         Verdict {
             leaving,
             entering,
             continues: leaving && self.policy.stays_in_recovery() && self.has_further_losses(),
-            marked: congested && !entering && matches!(self.phase, Phase::Open | Phase::Disorder),
+            marked: congested
+                && !entering
+                && (is_over || matches!(self.phase, Phase::Open | Phase::Disorder)),
             marked_bytes,
+            raises: false,
         }
     }
 
@@ -271,7 +290,7 @@ impl Sender {
         flow: &mut Flow,
     ) {
         let Arrival { info, now, prior_pipe, ref summary, .. } = *arrival;
-        let Verdict { leaving, entering, continues, marked, marked_bytes } = verdict;
+        let Verdict { leaving, entering, continues, marked, marked_bytes, raises } = verdict;
         let left_with = (leaving && self.stack.window.grow_on_exit).then(|| self.leave_recovery());
         let mut ack = Ack {
             acked: summary.acked,
@@ -282,7 +301,7 @@ impl Sender {
             one_way_delay_ms: info.one_way_delay_ms().filter(|_| summary.acked > 0),
             timestamps: info.timestamps,
             rate: None,
-            may_grow: summary.acked > 0
+            may_grow: raises
                 && !(entering || continues || marked)
                 && self.phase_allows_growth()
                 && self.window_was_used(self.cwnd(), prior_pipe),

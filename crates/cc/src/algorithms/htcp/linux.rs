@@ -253,6 +253,7 @@ impl Rule for Linux {
     }
 
     fn on_congestion(&mut self, flow: &Flow) {
+        self.before.change(Phase::Cwr);
         self.reset(jiffies(flow));
     }
 
