@@ -61,6 +61,7 @@ fn run(name: &str, variant: Variant) -> f64 {
                 lost: 0,
                 app_limited: false,
             }),
+            may_raise: true,
             may_grow: true,
             ..Ack::default()
         };

@@ -137,9 +137,10 @@ pub struct Ack {
     /// Delivery-rate sample, if the algorithm asks for it ([`Needs::rate_samples`]) and this
     /// acknowledgement gives one.
     pub rate: Option<RateSample>,
-    /// Whether the stack allows growth on this acknowledgement: it delivers data, its phase permits it
-    /// and the window was used (RFC 7661). Linux takes data that is SACKed, and not acknowledged, only
-    /// on a path known to reorder (`tcp_may_raise_cwnd`).
+    /// Whether the phase behind this acknowledgement lets the data grow the window that it acknowledges;
+    /// in Linux also the data that it SACKs, on a path known to reorder (`tcp_may_raise_cwnd`).
+    pub may_raise: bool,
+    /// Whether the window grows: it may be raised, and was used (RFC 7661).
     pub may_grow: bool,
     /// Whether it acknowledges data and says nothing else: the same window as the one before, no SACK
     /// blocks, no mark (Linux's header prediction; all others go through its slow path).

@@ -189,6 +189,7 @@ impl Probe {
         let sent_ms = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
         let echo = sent_ms.as_millis() as u32;
         let accurate = self.cc.needs().ecn.is_accurate();
+        let may_raise = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss);
         let ack = Ack {
             acked,
             delivered: acked,
@@ -208,8 +209,8 @@ impl Probe {
                 lost: 0,
                 app_limited: false,
             }),
-            may_grow: self.may_grow
-                && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss),
+            may_raise,
+            may_grow: may_raise && self.may_grow,
             is_plain: false,
         };
         let flow = self.flow();

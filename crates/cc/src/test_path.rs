@@ -237,6 +237,7 @@ impl TestPath {
             lost: newly_lost,
             rtt: Some(rtt),
             rate: self.cc.needs().rate_samples.then_some(rate),
+            may_raise: self.phase == Phase::Open,
             may_grow: self.phase == Phase::Open,
             ..Ack::default()
         };

@@ -43,6 +43,7 @@ pub(crate) fn ack(segments: u64, rtt_ms: u64) -> Ack {
         acked: segments * u64::from(MSS),
         delivered: segments * u64::from(MSS),
         rtt: Some(Duration::from_millis(rtt_ms)),
+        may_raise: true,
         may_grow: true,
         ..Ack::default()
     }

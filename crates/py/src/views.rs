@@ -242,6 +242,7 @@ impl Ack {
             one_way_delay_ms,
             timestamps: None,
             rate: rate.map(|rate| rate.0),
+            may_raise: may_grow,
             may_grow,
             is_plain: false,
         })

@@ -193,6 +193,9 @@ impl Replica {
 
     fn ack(&self, acked: &Acked, summary: &AckSummary, rtt: Option<Duration>) -> Ack {
         let stamps = acked.timestamps;
+        let may_raise = summary.acked > 0
+            && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
+            && !self.is_held_by_receiver();
         Ack {
             acked: summary.acked,
             delivered: summary.delivered,
@@ -204,9 +207,8 @@ impl Replica {
                 .map(|(value, echo)| value.wrapping_sub(echo)),
             timestamps: stamps.map(|(value, echo)| Timestamps { value, echo }),
             rate: summary.rate,
-            may_grow: summary.acked > 0
-                && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
-                && !self.is_held_by_receiver(),
+            may_raise,
+            may_grow: may_raise,
             is_plain: self.phase == Phase::Open,
         }
     }
@@ -230,7 +232,8 @@ impl Replica {
         let Pending { mut ack, flow, ends_episode, goes_on, has_ece } = pending;
         let enters = enters || goes_on;
         let marked = has_ece && !enters && matches!(self.phase, Phase::Open | Phase::Disorder);
-        ack.may_grow &= !enters && !marked;
+        ack.may_raise &= !enters && !marked;
+        ack.may_grow &= ack.may_raise;
         let most = self.most_outstanding.max(self.last_most_outstanding);
         for hypothesis in hypotheses.iter_mut() {
             hypothesis.acked(&ack, ends_episode, most, &flow);

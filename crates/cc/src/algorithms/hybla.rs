@@ -290,8 +290,7 @@ impl Rule for Linux {
     }
 
     fn on_sample(&mut self, _window: &mut Window, ack: &Ack, flow: &Flow) {
-        let looks = matches!(flow.phase, Phase::Open | Phase::Disorder | Phase::Loss);
-        if let Some(srtt) = flow.srtt.filter(|_| looks && ack.acked > 0) {
+        if let Some(srtt) = flow.srtt.filter(|_| ack.may_raise) {
             self.measure(srtt);
         }
     }
@@ -323,8 +322,8 @@ mod tests {
         assert_eq!(rule.rho_eighths, 19);
         rule.on_sample(&mut Window::new(10), &ack(1, 50), &flow(0, 10, 50));
         assert_eq!(rule.rho_eighths, 16);
-        let recovery = Flow { phase: Phase::Recovery, ..flow(0, 10, 40) };
-        rule.on_sample(&mut Window::new(10), &ack(1, 40), &recovery);
+        let held = Ack { may_raise: false, ..ack(1, 40) };
+        rule.on_sample(&mut Window::new(10), &held, &flow(0, 10, 40));
         assert_eq!(rule.rho_eighths, 16);
     }
 

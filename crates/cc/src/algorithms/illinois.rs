@@ -186,9 +186,9 @@ fn build(variant: Variant, params: &Params, init: &Init) -> Box<dyn CongestionCo
     }
 }
 
-/// Whether Linux grows windows, and thus evaluates rounds, in this phase (`tcp_may_raise_cwnd`).
-fn looks_at_rounds(flow: &Flow) -> bool {
-    matches!(flow.phase, Phase::Open | Phase::Disorder | Phase::Loss)
+/// Whether Linux raises the window, and thus evaluates rounds, where the sample was taken.
+fn looks_at_rounds(ack: &Ack, flow: &Flow) -> bool {
+    ack.may_raise && matches!(flow.phase, Phase::Open | Phase::Disorder | Phase::Loss)
 }
 
 /// The paper, in real numbers.
@@ -227,7 +227,7 @@ impl Rule for LiuBasarSrikant {
         if let Some(rtt) = ack.rtt {
             self.delays.sample(rtt);
         }
-        if looks_at_rounds(flow) && self.round.ends(flow) {
+        if looks_at_rounds(ack, flow) && self.round.ends(flow) {
             self.update(window);
         }
     }
@@ -326,7 +326,7 @@ impl Rule for Linux {
         if let Some(rtt) = ack.rtt {
             self.delays.sample(rtt);
         }
-        if looks_at_rounds(flow) {
+        if looks_at_rounds(ack, flow) {
             self.look_at_round(window, flow);
         }
     }

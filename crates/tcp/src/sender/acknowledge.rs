@@ -292,6 +292,7 @@ impl Sender {
         let Arrival { info, now, prior_pipe, ref summary, .. } = *arrival;
         let Verdict { leaving, entering, continues, marked, marked_bytes, raises } = verdict;
         let left_with = (leaving && self.stack.window.grow_on_exit).then(|| self.leave_recovery());
+        let may_raise = raises && !(entering || continues || marked) && self.phase_allows_growth();
         let mut ack = Ack {
             acked: summary.acked,
             delivered: summary.delivered,
@@ -301,10 +302,8 @@ impl Sender {
             one_way_delay_ms: info.one_way_delay_ms().filter(|_| summary.acked > 0),
             timestamps: info.timestamps,
             rate: None,
-            may_grow: raises
-                && !(entering || continues || marked)
-                && self.phase_allows_growth()
-                && self.window_was_used(self.cwnd(), prior_pipe),
+            may_raise,
+            may_grow: may_raise && self.window_was_used(self.cwnd(), prior_pipe),
             is_plain: self.is_plain,
         };
         if let Some(rate) = self.board.delivery_rate() {

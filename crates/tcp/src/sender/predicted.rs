@@ -88,6 +88,7 @@ impl Sender {
             one_way_delay_ms: info.one_way_delay_ms(),
             timestamps: info.timestamps,
             rate: None,
+            may_raise: true,
             may_grow: self.window_was_used(self.cc.cwnd(), flow.pipe),
             is_plain: self.is_plain,
         };

@@ -398,6 +398,7 @@ impl Ns3 {
             acked: grows.unwrap_or(0) * mss,
             delivered: counted.unwrap_or(0) * mss,
             rtt: counted.and(self.round_trips.srtt()),
+            may_raise: grows.is_some(),
             may_grow: grows.is_some(),
             timestamps: info.timestamps,
             ..Ack::default()
