@@ -8,6 +8,8 @@
 mod right_sizing;
 mod share;
 
+use std::collections::VecDeque;
+
 use fairway_units::{Duration, Time};
 
 use crate::Stack;
@@ -23,7 +25,8 @@ const FIRST_BUFFER: u64 = 131_072;
 const FIRST_SEGMENTS: u64 = 10;
 /// Largest window scale (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
-/// Packets with less data do not grow the window (`tcp_event_data_recv`).
+/// Packets with less data in order do not grow the window (`tcp_event_data_recv`); out of order they
+/// do (`tcp_data_queue_ofo`).
 const SMALL: u64 = 128;
 /// Headroom of a received packet (`NET_SKB_PAD`).
 const HEADROOM: u64 = 64;
@@ -75,6 +78,8 @@ struct Tuning {
     /// Memory of packets not yet read, and of packets out of order.
     unread: u64,
     out_of_order: u64,
+    /// Start and memory of each packet out of order, in ascending order.
+    packets: VecDeque<(u64, u64)>,
     right_sizing: RightSizing,
 }
 
@@ -233,28 +238,36 @@ impl ReceiveWindow {
             tuning.unread += memory_of(bytes);
             tuning.measure_share(bytes, progress.rcv_mss);
             tuning.right_sizing.measure_window(progress.rcv_nxt, wnd, now);
-            tuning.grow(bytes, progress.rcv_mss)
+            bytes >= SMALL && tuning.grow(bytes, progress.rcv_mss)
         })
     }
 
-    /// A segment of `bytes` arrived out of order. Returns whether `rcv_ssthresh` grew.
-    pub(crate) fn take_out_of_order(&mut self, bytes: u64, rcv_mss: u64, may_grow: bool) -> bool {
+    /// A segment from `start` on arrived out of order. Returns whether `rcv_ssthresh` grew.
+    pub(crate) fn take_out_of_order(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        rcv_mss: u64,
+        may_grow: bool,
+    ) -> bool {
         self.settled = false;
         self.tuning.as_mut().is_some_and(|tuning| {
             let grew = may_grow && tuning.grow(bytes, rcv_mss);
-            tuning.out_of_order += memory_of(bytes);
+            tuning.keep_out_of_order(start, memory_of(bytes));
             grew
         })
     }
 
-    /// Of `queued` bytes out of order, `bytes` are now in order.
-    pub(crate) fn make_readable(&mut self, bytes: u64, queued: u64) {
+    /// All data below `rcv_nxt` is in order.
+    pub(crate) fn make_readable(&mut self, rcv_nxt: u64) {
         if let Some(tuning) = &mut self.tuning {
-            let memory = (u128::from(tuning.out_of_order) * u128::from(bytes))
-                .checked_div(u128::from(queued))
-                .map_or(0, |part| part as u64);
-            tuning.out_of_order -= memory;
-            tuning.unread += memory;
+            while let Some(&(start, memory)) = tuning.packets.front()
+                && start < rcv_nxt
+            {
+                tuning.packets.pop_front();
+                tuning.out_of_order -= memory;
+                tuning.unread += memory;
+            }
         }
     }
 
@@ -321,8 +334,20 @@ impl Tuning {
             rcv_ssthresh: 0,
             unread: 0,
             out_of_order: 0,
+            packets: VecDeque::new(),
             right_sizing: RightSizing::new(!stack.buffers.receive_scaling),
         }
+    }
+
+    fn keep_out_of_order(&mut self, start: u64, memory: u64) {
+        self.out_of_order += memory;
+        let at = match self.packets.back() {
+            Some((last, _)) if *last > start => {
+                self.packets.partition_point(|(at, _)| *at <= start)
+            }
+            _ => self.packets.len(),
+        };
+        self.packets.insert(at, (start, memory));
     }
 
     fn begin(&mut self, mss: u64, largest: u64, wnd: u64, now: Time) {
@@ -376,7 +401,7 @@ impl Tuning {
     /// (`tcp_grow_window`). Returns whether it did.
     fn grow(&mut self, bytes: u64, rcv_mss: u64) -> bool {
         let room = self.clamp.min(self.space()).saturating_sub(self.rcv_ssthresh);
-        if bytes < SMALL || room == 0 {
+        if room == 0 {
             return false;
         }
         let payload_of_memory = self.share.of(memory_of(bytes));

@@ -64,8 +64,6 @@ pub struct Receiver {
     /// Of data that waits for that: the end of its first segment, and when it came.
     held: Option<(u64, Time)>,
     out_of_order: RangeSet,
-    /// Bytes in `out_of_order`.
-    out_of_order_bytes: u64,
     window: ReceiveWindow,
     compression: Option<AckCompression>,
     /// Time in the timestamp of the next acknowledgement, if not when it is sent.
@@ -99,7 +97,6 @@ impl Receiver {
             expects_more: false,
             held: None,
             out_of_order: RangeSet::default(),
-            out_of_order_bytes: 0,
             window: ReceiveWindow::new(stack),
             compression: (compression > Duration::ZERO).then(|| AckCompression::new(compression)),
             stamp: None,
@@ -422,8 +419,7 @@ impl Receiver {
                 self.duplicate.extend(Range { start: first.start, end });
             }
             self.rcv_nxt = self.rcv_nxt.max(first.end);
-            self.window.make_readable(first.bytes(), self.out_of_order_bytes);
-            self.out_of_order_bytes -= first.bytes();
+            self.window.make_readable(self.rcv_nxt);
             self.out_of_order.remove_below(first.end);
         }
         self.recent.retain(|r| r.start > self.rcv_nxt);
@@ -438,7 +434,7 @@ impl Receiver {
         let is_listed = !self.is_ns3 || queued.new_bytes > 0;
         let left = is_listed && self.report(range, queued.merged);
         if queued.new_bytes > 0 {
-            self.take_out_of_order(bytes);
+            self.take_out_of_order(range.start, bytes);
         }
         if !left {
             self.acknowledge_out_of_order(now);
@@ -461,15 +457,14 @@ impl Receiver {
             self.duplicate.note(known);
             self.duplicate_bytes += range.bytes() - new_bytes;
         }
-        self.out_of_order_bytes += new_bytes;
         Queued { merged, new_bytes }
     }
 
     /// Update the window for a segment out of order. Without SACK it does not grow, so that the
     /// sender recognises duplicate acknowledgements.
-    fn take_out_of_order(&mut self, bytes: u64) {
+    fn take_out_of_order(&mut self, start: u64, bytes: u64) {
         let rcv_mss = self.sender_mss();
-        let grew = self.window.take_out_of_order(bytes, rcv_mss, self.max_sack_blocks > 0);
+        let grew = self.window.take_out_of_order(start, bytes, rcv_mss, self.max_sack_blocks > 0);
         if grew && let Some(linux) = self.acks.linux() {
             linux.window_grew();
         }

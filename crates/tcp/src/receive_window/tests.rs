@@ -232,3 +232,30 @@ fn an_echo_younger_than_a_millisecond_is_no_sample_with_a_measured_share() {
         assert_eq!(window.rtt(), rtt);
     }
 }
+
+#[test]
+fn packets_out_of_order_take_their_own_memory() {
+    // A full segment takes 256 + 2048 bytes, one of 376 takes 256 + 1024. Two full ones and a short
+    // one; the hole closes in front of the first two.
+    let mut window = begun(256 << 20);
+    for (start, bytes) in [(2 * MSS, 376), (MSS, MSS), (2 * MSS + 376, MSS)] {
+        window.take_out_of_order(start, bytes, MSS, true);
+    }
+    assert_eq!(tuning(&window).out_of_order, 2 * 2_304 + 1_280);
+    window.make_readable(2 * MSS + 376);
+    assert_eq!((tuning(&window).unread, tuning(&window).out_of_order), (2_304 + 1_280, 2_304));
+}
+
+#[test]
+fn small_packets_grow_the_window_out_of_order_only() {
+    // With 4 MiB of buffer there is room. 72 bytes take 1280 of memory, and will fit if the buffer
+    // grows eightfold (320, 160, 80, 40): two segments more, out of order.
+    let mut window = begun(256 << 20);
+    window.tuning.as_mut().unwrap().enlarge(2 << 20);
+    let before = tuning(&window).rcv_ssthresh;
+    let progress = Progress { rcv_nxt: 72, rcv_mss: MSS };
+    window.take_in_order(progress, 72, at_micros(1));
+    assert_eq!(tuning(&window).rcv_ssthresh, before);
+    window.take_out_of_order(1_000, 72, MSS, true);
+    assert_eq!(tuning(&window).rcv_ssthresh, before + 2 * MSS);
+}
