@@ -204,6 +204,9 @@ struct Linux {
     /// Whether the next increase is not skipped.
     increases: bool,
     is_open: bool,
+    /// Whether recovery has just ended: the acknowledgement that ended it grows the window without
+    /// an RTT.
+    has_recovered: bool,
 }
 
 impl Linux {
@@ -217,6 +220,7 @@ impl Linux {
             samples: 0,
             increases: true,
             is_open: true,
+            has_recovered: false,
         }
     }
 
@@ -244,6 +248,9 @@ impl Rule for Linux {
     }
 
     fn growth(&mut self, window: &mut Window, acked: u32, _ack: &Ack, _flow: &Flow) {
+        if std::mem::take(&mut self.has_recovered) {
+            self.measure(window);
+        }
         let acked = if self.is_old { 1 } else { acked };
         if !self.measures() || !self.is_congested() {
             if self.is_old {
@@ -264,7 +271,14 @@ impl Rule for Linux {
         reduced(window.cwnd, self.is_congested())
     }
 
+    fn on_recovered(&mut self, _window: &mut Window, _flow: &Flow) {
+        if !self.is_old {
+            (self.is_open, self.has_recovered, self.min_us) = (true, true, NO_RTT);
+        }
+    }
+
     fn on_sample(&mut self, window: &mut Window, ack: &Ack, flow: &Flow) {
+        self.has_recovered = false;
         // Returning to the open state discards earlier RTTs (`tcp_veno_state`).
         let was_open = std::mem::replace(&mut self.is_open, flow.phase == Phase::Open);
         if self.is_open && !was_open {
@@ -334,6 +348,21 @@ mod tests {
             rule.growth(&mut window, 1, &ack(1, 100), &flow(0, 2, 100));
         }
         assert_eq!(window.cwnd, 4);
+    }
+
+    #[test]
+    fn linux_takes_the_end_of_a_recovery_for_congestion() {
+        // Without an RTT the backlog is the window: 2·28 half segments, so that the next loss halves.
+        let mut rule = Linux::new(3, false);
+        let mut window = Window::new(28);
+        for _ in 0..3 {
+            rule.on_sample(&mut window, &ack(1, 50), &flow(0, 28, 50));
+        }
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 28, 50)), 22);
+        rule.on_recovered(&mut window, &flow(0, 28, 50));
+        rule.growth(&mut window, 1, &ack(1, 50), &flow(0, 28, 50));
+        assert_eq!(rule.backlog_halves, 56);
+        assert_eq!(rule.backoff(&window, Signal::Loss, &flow(0, 28, 50)), 14);
     }
 
     #[test]
