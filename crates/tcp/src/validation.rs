@@ -6,17 +6,16 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Validation {
     limited: bool,
-    /// Most bytes outstanding (`max_packets_out`).
+    /// Most packets outstanding (`max_packets_out`).
     most_outstanding: u64,
     /// That value holds until this offset is acknowledged.
     until: u64,
 }
 
 impl Validation {
-    /// Sending has ended. `limited`: the window held data back or is full; `una` and `nxt` are
-    /// SND.UNA and SND.NXT.
-    pub fn after_sending(&mut self, limited: bool, una: u64, nxt: u64) {
-        let outstanding = nxt - una;
+    /// Sending has ended with so many packets `outstanding`. `limited`: the window held data back or
+    /// is full; `una` and `nxt` are SND.UNA and SND.NXT.
+    pub fn after_sending(&mut self, limited: bool, outstanding: u64, una: u64, nxt: u64) {
         if una >= self.until || limited || (!self.limited && outstanding > self.most_outstanding) {
             self.limited = limited;
             self.most_outstanding = outstanding;
@@ -24,7 +23,7 @@ impl Validation {
         }
     }
 
-    /// Whether a window of `cwnd` may grow. In slow start, using half of it suffices.
+    /// Whether a window of `cwnd` packets may grow. In slow start, using half of it suffices.
     pub fn allows_growth(&self, cwnd: u64, ssthresh: u64) -> bool {
         self.limited || (cwnd < ssthresh && cwnd < 2 * self.most_outstanding)
     }
@@ -37,15 +36,15 @@ mod tests {
     #[test]
     fn a_window_grows_if_filled_or_in_slow_start_half_filled() {
         let mut use_ = Validation::default();
-        use_.after_sending(false, 0, 6_000);
-        assert!(use_.allows_growth(10_000, u64::MAX) && !use_.allows_growth(12_000, u64::MAX));
-        assert!(!use_.allows_growth(10_000, 10_000));
-        use_.after_sending(true, 0, 10_000);
-        assert!(use_.allows_growth(10_000, 10_000));
+        use_.after_sending(false, 6, 0, 5_100);
+        assert!(use_.allows_growth(11, u64::MAX) && !use_.allows_growth(12, u64::MAX));
+        assert!(!use_.allows_growth(10, 10));
+        use_.after_sending(true, 10, 0, 10_000);
+        assert!(use_.allows_growth(10, 10));
         // Held for a round trip: a lower use counts only after the data sent is acknowledged.
-        use_.after_sending(false, 9_000, 10_000);
-        assert!(use_.allows_growth(10_000, 10_000));
-        use_.after_sending(false, 10_000, 11_000);
-        assert!(!use_.allows_growth(10_000, 10_000));
+        use_.after_sending(false, 1, 9_000, 10_000);
+        assert!(use_.allows_growth(10, 10));
+        use_.after_sending(false, 1, 10_000, 11_000);
+        assert!(!use_.allows_growth(10, 10));
     }
 }

@@ -327,7 +327,8 @@ impl Sender {
             return true;
         }
         if self.stack.window.cwnd_validation {
-            return self.validation.allows_growth(cwnd, self.cc.ssthresh());
+            let mss = self.mss();
+            return self.validation.allows_growth(cwnd / mss, self.cc.ssthresh() / mss);
         }
         self.policy.was_window_used(self, prior_pipe)
     }

@@ -135,7 +135,8 @@ impl Sender {
     fn validate_window(&mut self) {
         let limited = self.pass.waits_for_cwnd || self.has_filled_cwnd();
         if self.pass.sent || limited {
-            self.validation.after_sending(limited, self.board.una(), self.snd_nxt);
+            let outstanding = self.board.outstanding_segments();
+            self.validation.after_sending(limited, outstanding, self.board.una(), self.snd_nxt);
         }
     }
 }
