@@ -55,6 +55,8 @@ pub enum EchoChange {
     Begins,
     /// The sender has reduced its window (CWR).
     SenderReduced,
+    /// It has, and ECE begins again.
+    BeginsAgain,
 }
 
 impl Ecn {
@@ -200,12 +202,12 @@ impl Ecn {
             };
         }
         // RFC 3168 section 6.1.3: ECE until CWR.
-        if flags.has(Flags::CWR) {
-            self.echo = false;
-        }
-        self.echo |= marked;
-        match (flags.has(Flags::CWR), marked && !before) {
-            (true, _) => EchoChange::SenderReduced,
+        let reduced = flags.has(Flags::CWR);
+        let goes_on = before && !reduced;
+        self.echo = goes_on || marked;
+        match (reduced, marked && !goes_on) {
+            (true, true) => EchoChange::BeginsAgain,
+            (true, false) => EchoChange::SenderReduced,
             (false, true) => EchoChange::Begins,
             (false, false) => EchoChange::None,
         }
@@ -221,6 +223,17 @@ impl Ecn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_on_what_confirms_a_reduction_begins_the_echo_again() {
+        let mut ecn = Ecn::new(EcnMode::Classic, EcnFeedback::default());
+        assert_eq!(ecn.receive(Flags::CE), EchoChange::Begins);
+        assert_eq!(ecn.receive(Flags::CE), EchoChange::None);
+        assert_eq!(ecn.receive(Flags::CE.with(Flags::CWR)), EchoChange::BeginsAgain);
+        assert!(ecn.echo);
+        assert_eq!(ecn.receive(Flags::CWR), EchoChange::SenderReduced);
+        assert!(!ecn.echo);
+    }
 
     #[test]
     fn a_receiver_that_echoes_each_mark_answers_a_reduced_sender_at_once() {

@@ -628,6 +628,10 @@ impl Endpoint {
             EchoChange::Counted => self.receiver.acknowledge_now(),
             EchoChange::Begins => self.receiver.marked(),
             EchoChange::SenderReduced => self.receiver.sender_reduced(),
+            EchoChange::BeginsAgain => {
+                self.receiver.sender_reduced();
+                self.receiver.marked();
+            }
         }
     }
 
