@@ -440,6 +440,25 @@ def test_flows_of_programs_are_in_the_results():
     ]
 
 
+def test_children_that_outlive_their_program_are_asked_to_end_at_its_stop():
+    child = "trap 'date +%s; exit' TERM; sleep 1000 & wait"
+    text = (
+        CLEAN
+        + f'''
+[[flow]]
+id = "orphans"
+program = ["sh", "-c", """({child}) & exit 3"""]
+start = "2 s"
+stop = "4 s"
+'''
+    )
+    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux")
+    (program,) = run.summary["programs"]
+    # The date at the beginning is 2026-01-01, 1767225600 s.
+    assert (program["exit_code"], program["stdout"]) == (3, "1767225604\n")
+    assert program["ended_s"] == pytest.approx(2, abs=0.01)
+
+
 def test_flows_between_the_same_hosts_are_counted_on_the_first():
     text = (
         CLEAN

@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 
 use fairway_guest::plan::{Plan, Program as ProgramPlan};
 use fairway_guest::record::{ProgramTotals, output_file};
@@ -123,15 +123,15 @@ impl Running {
             // Its ends of the pipes would keep them open.
             drop(command);
             self.keep_outputs(&mut child)?;
-            self.stop_in_time(&child)?;
-            Ok(child)
+            let stopping = self.stop_in_time(&child)?;
+            self.note_end(sys::wait_without_reaping(child.id())?);
+            // Until it is reaped, the number of its group is not given to others.
+            let _ = stopping.map(JoinHandle::join);
+            child.wait()
         });
-        match started.and_then(|mut child| child.wait()) {
-            Ok(status) => self.note_end(status),
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(0);
-                lock(&self.state).failure = Some((errno, error.to_string()));
-            }
+        if let Err(error) = started {
+            let errno = error.raw_os_error().unwrap_or(0);
+            lock(&self.state).failure = Some((errno, error.to_string()));
         }
     }
 
@@ -195,18 +195,15 @@ impl Running {
         Ok(())
     }
 
-    /// Asks it to end at its time.
-    fn stop_in_time(&self, child: &Child) -> io::Result<()> {
-        let Some(stop_ns) = self.plan.stop_ns else { return Ok(()) };
+    /// Asks it and its children, which may outlive it, to end at its time.
+    fn stop_in_time(&self, child: &Child) -> io::Result<Option<JoinHandle<()>>> {
+        let Some(stop_ns) = self.plan.stop_ns else { return Ok(None) };
         let (until, group) = (self.begin_ns + stop_ns, Pid::from_raw(child.id().cast_signed()));
-        let state = Arc::clone(&self.state);
-        spawn("stop", move || {
+        let stop = move || {
             sys::sleep_until(until);
-            // Until its end was noted its number is its own.
-            if lock(&state).ended_ns.is_none() {
-                let _ = killpg(group, Signal::SIGTERM);
-            }
-        })
+            let _ = killpg(group, Signal::SIGTERM);
+        };
+        spawn("stop", stop).map(Some)
     }
 
     fn note_end(&self, status: ExitStatus) {
@@ -254,8 +251,8 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    Builder::new().name(name.into()).spawn(work).map(drop)
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(name.into()).spawn(work)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::ptr;
 
 use fairway_socket::set;
@@ -34,6 +36,24 @@ pub fn withhold_capabilities() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Waits until a child has ended. It stays a zombie, whose number nobody else is given.
+pub fn wait_without_reaping(child: u32) -> io::Result<ExitStatus> {
+    // SAFETY: zeros are a valid `siginfo_t`, which lives longer than the call that writes it.
+    let (info, status) = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        while libc::waitid(libc::P_PID, child, &raw mut info, libc::WEXITED | libc::WNOWAIT) != 0 {
+            match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            }
+        }
+        (info, info.si_status())
+    };
+    // The form of wait(2): an exit code above a byte for the signal.
+    let is_exit = info.si_code == libc::CLD_EXITED;
+    Ok(ExitStatus::from_raw(if is_exit { status << 8 } else { status }))
 }
 
 pub fn now_ns() -> io::Result<u64> {
@@ -229,6 +249,7 @@ const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= ADDRESS_AT);
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use std::process::Command;
 
     use super::*;
 
@@ -249,6 +270,22 @@ mod tests {
         assert!(device_index(socket.as_fd(), "lo").unwrap() > 0);
         assert!(device_index(socket.as_fd(), "sixteen-letters-").is_err());
         assert!(device_index(socket.as_fd(), "nowhere").is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_child_is_known_before_it_is_reaped() {
+        for (script, expected) in [
+            ("exit 3", (Some(3), None)),
+            ("kill -9 $$", (None, Some(9))),
+            ("kill -40 $$", (None, Some(40))),
+        ] {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let status = wait_without_reaping(child.id()).unwrap();
+            assert_eq!((status.code(), status.signal()), expected);
+            assert_eq!(child.wait().unwrap(), status);
+        }
+        let error = wait_without_reaping(std::process::id()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ECHILD));
     }
 
     #[test]
