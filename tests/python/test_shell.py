@@ -301,6 +301,19 @@ def test_root_on_a_host_cannot_mount_this_machines_files(shell, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+def test_root_on_a_host_cannot_reach_the_run_directory(shell, tmp_path):
+    # What ends a chroot: a working directory outside of a further one has parents up to the top.
+    (tmp_path / "leave.py").write_text(
+        "import os\nos.mkdir('/run/below')\nos.chroot('/run/below')\n"
+        "for _ in range(9): os.chdir('..')\n"
+        "os.chroot('.')\nprint(*sorted(os.listdir('/run')))\n"
+    )
+    done = shell(CLEAN, *sh("python3 leave.py; ls /proc/1/root/"))
+    # The agent, process 1, has the run directory and the files of all hosts there.
+    assert done.stdout == b"below lock user\n"
+    assert b"/proc/1/root/': Permission denied" in done.stderr
+
+
 def test_hosts_have_names_and_an_environment_of_their_own(shell, monkeypatch):
     monkeypatch.setenv("SECRET", "1")
     monkeypatch.setenv("PASSED", "on")

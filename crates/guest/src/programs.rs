@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,12 +16,13 @@ use fairway_guest::record::{ProgramTotals, output_file};
 use fairway_units::NANOS_PER_SEC;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::mount::{MntFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{Pid, chroot, fchdir, sethostname};
+use nix::unistd::{Pid, chdir, pivot_root, sethostname};
 
 use crate::Error;
 use crate::hosts;
@@ -158,15 +160,22 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let root = CString::new(hosts::root(self.plan.host).to_string_lossy().as_bytes())?;
+        let root = hosts::root(self.plan.host);
         let directory = self.plan.directory.as_deref().unwrap_or("/");
-        let directory = working_directory(&hosts::root(self.plan.host), directory)?;
-        let host = self.host.clone();
+        // Here its error has words.
+        working_directory(&root, directory)?;
+        let [root, directory] =
+            [root.as_os_str().as_bytes(), directory.as_bytes()].map(CString::new);
+        let (root, directory, host) = (root?, directory?, self.host.clone());
         let enter = move || {
-            unshare(CloneFlags::CLONE_NEWUTS)?;
+            unshare(CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWNS)?;
             sethostname(&host)?;
-            chroot(root.as_c_str())?;
-            fchdir(&directory)?;
+            // Unlike chroot, it leaves nothing outside of the root to go to: the old root is put over
+            // the new one and taken away (pivot_root(2)).
+            chdir(root.as_c_str())?;
+            pivot_root(c".", c".")?;
+            umount2(c".", MntFlags::MNT_DETACH)?;
+            chdir(directory.as_c_str())?;
             umask(USUAL_MASK);
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
