@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 #: A bound on what never ends, in seconds. No test measures it, and none ends by it.
 PATIENCE_S = 600.0
@@ -25,9 +22,6 @@ def until(holds: Callable[[], object], process: subprocess.Popen | None = None) 
         time.sleep(0.01)
 
 
-#: Lock files of the ports that this process has taken, held open until it ends.
-_TAKEN: list[int] = []
-
 #: Below what a kernel gives to whoever asks for any port (ip(7), ip_local_port_range: from 32768
 #: on), so that nobody gets one of them by chance.
 _PORTS = range(20_000, 30_000)
@@ -36,12 +30,13 @@ _PORTS = range(20_000, 30_000)
 def free_port() -> int:
     """A port of 127.0.0.1 that nobody listens at, and that no other test is given."""
     for port in itertools.islice(itertools.cycle(_PORTS), os.getpid() % len(_PORTS), 3 * 10**4):
-        lock = os.open(Path(tempfile.gettempdir(), f"fairway-test-port-{port}"), os.O_CREAT)
+        # An abstract name (unix(7)) is one process's at a time, and goes with it.
+        mark = socket.socket(socket.AF_UNIX)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark.bind(f"\0fairway-test-port-{port}")
             with socket.create_server(("127.0.0.1", port)):
-                _TAKEN.append(lock)
+                mark.detach()  # stays open until this process ends
                 return port
         except OSError:
-            os.close(lock)
+            mark.close()
     raise AssertionError(f"no free port from {_PORTS.start} to {_PORTS.stop}")
