@@ -55,10 +55,28 @@ def test_a_panic_is_told_with_the_last_lines_of_the_console(tmp_path, temporary,
     script = 'seq 1 100\necho "Kernel panic - not syncing: Oops"\nkill -TERM 0; kill -ABRT $$\n'
     message = failure(tmp_path / "k", script, monkeypatch)
     lines = message.splitlines()
-    assert "ended by SIG" in lines[0]
+    assert "failed: Kernel panic - not syncing: Oops; it was ended by SIG" in lines[0]
     assert lines[-1] == "  Kernel panic - not syncing: Oops"
     assert lines[-2] == "  100"
     assert "  80" not in lines  # only the last lines
+    assert_nothing_left(temporary)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Kernel panic - not syncing: System is deadlocked on memory",
+        "Out of memory: Killed process 29 (head) total-vm:2900kB",
+    ],
+)
+def test_a_lack_of_memory_is_told_first(tmp_path, temporary, monkeypatch, said):
+    script = f'echo "{said}"\nseq 1 100\nkill -ABRT $$\n'
+    message = failure(tmp_path / "k", script, monkeypatch)
+    head, *rest = message.splitlines()
+    assert 'failed: it ran out of memory (1 GiB; [linux] memory = "2 GiB" gives it more): ' in head
+    assert head.endswith("it was ended by SIGABRT without results")
+    assert ("deadlocked on memory; it was" in head) == said.startswith("Kernel")
+    assert not any(said in line for line in rest)
     assert_nothing_left(temporary)
 
 

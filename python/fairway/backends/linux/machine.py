@@ -21,6 +21,7 @@ from fairway._core import Cancelled
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
+from fairway.ground import quantities
 
 #: The program that runs inside of the kernel, and the supervisor.
 AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
@@ -37,10 +38,12 @@ _FAREWELL_S = 10.0
 #: A kernel whose console has grown beyond this has gone mad.
 _MAX_CONSOLE_BYTES = 16 << 20
 #: What of a console goes into an error: its last lines, and the one that says why, before the
-#: registers and calls that a panic prints.
+#: registers and calls that a panic prints, at the head.
 _LAST_LINES = 15
 _LAST_BYTES = 8192
 _REASON = "Kernel panic"
+#: What a kernel without memory says (mm/oom_kill.c, `out_of_memory` and `__oom_kill_process`).
+_NO_MEMORY = ("System is deadlocked on memory", "Out of memory: ")
 #: The run directory as the kernel's process sees it: its working directory.
 _HERE = "/proc/self/cwd"
 #: Exit codes of the supervisor: this and more are signals.
@@ -183,6 +186,12 @@ class Machine:
         return f"it ended with exit code {code} and without results"
 
     def _failure(self, what: str) -> RunFailed:
+        console = _tail(self._console, _LAST_BYTES).split("\n")
+        if reason := next((line.strip() for line in console if _REASON in line), ""):
+            what = f"{reason}; {what}"
+        if any(sign in line for line in console for sign in _NO_MEMORY):
+            has, more = (quantities.binary(self._memory_bytes * times) for times in (1, 2))
+            what = f'it ran out of memory ({has}; [linux] memory = "{more}" gives it more): {what}'
         lines = [f"the kernel {self._kernel.path} failed: {what}"]
         # What is not even room for a page was room for nothing.
         if (free := _free_bytes(self._directory)) < 1 << 16:
@@ -190,10 +199,8 @@ class Machine:
                 f"the disk that holds {self._directory.parent} is full ({free} bytes are free): "
                 "free some space, or set TMPDIR to another directory"
             )
-        console = _tail(self._console, _LAST_BYTES).split("\n")
-        reasons = [line for line in console[:-_LAST_LINES] if _REASON in line]
         lines.append("the last lines of its console:")
-        lines += [f"  {line}" for line in (*reasons, *console[-_LAST_LINES:])]
+        lines += [f"  {line}" for line in console[-_LAST_LINES:]]
         return RunFailed("\n".join(lines))
 
 
