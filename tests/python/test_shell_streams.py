@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +61,29 @@ def test_output_without_end_ends_the_run(shell, tmp_path):
     done = shell(CLEAN, "--stream-limit", "1 MiB", *behind)
     assert done.returncode == 125
     assert b"standard error of sh on d0: more than" in done.stderr
+
+
+def test_output_that_the_disk_has_no_room_for_ends_the_run(tmp_path):
+    (tmp_path / "path.toml").write_text(CLEAN)
+    (tmp_path / "small").mkdir()
+    inside = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+    mount = f"mount -t tmpfs -o size=3m small {tmp_path}/small"
+    tried = [*inside, *mount.split()]
+    if shutil.which("unshare") is None or subprocess.run(tried, check=False).returncode:
+        pytest.skip("cannot mount a small disk in a namespace of its own here")
+    words = f"{sys.executable} -m fairway shell path.toml"
+    command = shlex.join(sh("head -c 10000000 /dev/zero; sleep 5; exit 5"))
+    done = subprocess.run(
+        [*inside, "sh", "-c", f"{mount} && TMPDIR={tmp_path}/small exec {words} {command}"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 125
+    assert len(done.stdout) < 3 << 20
+    assert (
+        b"keeping the standard output of sh on s0: No space left on device (os error 28); the rest "
+        b"of it is lost, so the run was ended\n"
+    ) in done.stderr
+    assert b"small is full" in done.stderr and b"set TMPDIR to another directory" in done.stderr
 
 
 def test_a_reader_that_goes_away_ends_the_run_as_it_would_the_command(shell, tmp_path):

@@ -26,6 +26,7 @@ mod watch;
 
 use std::fmt::Display;
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -66,7 +67,9 @@ fn main() -> ExitCode {
     let result = std::panic::catch_unwind(carry_out)
         .unwrap_or_else(|_| Err(Error::new("the agent", "came to a halt; see the console")));
     if let Err(error) = result {
-        eprintln!("fairway-guest: {error}");
+        // On a full disk the console takes nothing, and the error has the room of a file made for it.
+        let _ = writeln!(io::stderr(), "fairway-guest: {error}");
+        let _ = fs::remove_file(Path::new(setup::RUN_DIRECTORY).join("reserve"));
         let file = Path::new(setup::RUN_DIRECTORY).join("error");
         // If the network has said why before, that is the reason. Without a run directory, the console has to
         // do.

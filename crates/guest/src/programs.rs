@@ -100,6 +100,14 @@ impl Program {
         self.is_last && (state.ended_ns.is_some() || state.failure.is_some())
     }
 
+    /// An error if some of its output could not be kept.
+    pub fn check_output(&self) -> Result<(), Error> {
+        match lock(&self.state).lost_output.take() {
+            Some((what, why)) => Err(Error::new(what, why)),
+            None => Ok(()),
+        }
+    }
+
     /// What became of it.
     pub fn totals(&self) -> ProgramTotals {
         lock(&self.state).clone()
@@ -196,9 +204,15 @@ impl Running {
             let file = File::create(Path::new(RUN_DIRECTORY).join(name))?;
             let state = Arc::clone(&self.state);
             let most = self.plan.most_output_bytes.unwrap_or(u64::MAX);
+            let kind = if stream == 1 { "output" } else { "error" };
+            let what =
+                format!("keeping the standard {kind} of {} on {}", self.plan.command[0], self.host);
             spawn("output", move || {
                 let count = |bytes| lock(&state).output_bytes[stream as usize - 1] += bytes;
-                pass_on(pipe, file, most, count);
+                if let Err(error) = pass_on(pipe, file, most, count) {
+                    let why = format!("{error}; the rest of it is lost, so the run was ended");
+                    lock(&state).lost_output.get_or_insert((what, why));
+                }
             })?;
         }
         Ok(())
@@ -237,22 +251,25 @@ fn working_directory(root: &Path, path: &str) -> io::Result<OwnedFd> {
 }
 
 /// Copies to a file until the last writer has closed the pipe; what is more than `most` is counted alone.
-fn pass_on(mut pipe: impl Read, mut file: impl Write, most: u64, count: impl Fn(u64)) {
+fn pass_on(
+    mut pipe: impl Read,
+    mut file: impl Write,
+    most: u64,
+    count: impl Fn(u64),
+) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     let mut room = most;
     loop {
         let length = match pipe.read(&mut piece) {
-            Ok(0) => return,
+            Ok(0) => return Ok(()),
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return,
+            Err(error) => return Err(error),
         };
         count(length as u64);
         let kept = usize::try_from(room).unwrap_or(usize::MAX).min(length);
         room -= kept as u64;
-        if file.write_all(&piece[..kept]).is_err() {
-            room = 0;
-        }
+        file.write_all(&piece[..kept])?;
     }
 }
 
@@ -303,7 +320,15 @@ mod tests {
         let counted = Cell::new(0);
         let count = |bytes| counted.set(counted.get() + bytes);
         let mut kept = Vec::new();
-        pass_on(&b"0123456789"[..], &mut kept, 4, count);
+        pass_on(&b"0123456789"[..], &mut kept, 4, count).unwrap();
         assert_eq!((kept.as_slice(), counted.get()), (&b"0123"[..], 10));
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_an_error() {
+        let mut room = [0; 4];
+        let kept = pass_on(&b"0123456789"[..], &mut room[..], 10, |_| {});
+        assert_eq!(kept.unwrap_err().kind(), io::ErrorKind::WriteZero);
+        assert_eq!(&room, b"0123");
     }
 }

@@ -203,6 +203,9 @@ pub struct ProgramTotals {
     pub failure: Option<(i32, String)>,
     /// Bytes that it wrote to its standard output and error, kept or not.
     pub output_bytes: [u64; 2],
+    /// Which output could not be kept, and why: an error of the run, which has no results then.
+    #[serde(skip)]
+    pub lost_output: Option<(String, String)>,
 }
 
 /// One flow.

@@ -215,6 +215,7 @@ impl<'a> Run<'a> {
                 let text = format!("{t_ns:20}\n");
                 self.progress.write_all_at(text.as_bytes(), 0).map_err(failed)?;
             }
+            self.programs.iter().try_for_each(Program::check_output)?;
             if t_ns >= plan.duration_ns {
                 return self.namespaces.leave();
             }

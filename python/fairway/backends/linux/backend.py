@@ -29,6 +29,8 @@ from fairway.results.run import Run
 #: the `struct tcp_info` of Linux 6.1).
 _FLOW_SAMPLE_BYTES = 24 + 232
 _QUEUE_SAMPLE_BYTES = 56
+#: Room on the disk for the error of a guest that has filled it.
+_RESERVE_BYTES = 16 << 10
 
 
 class Linux:
@@ -158,6 +160,8 @@ class Linux:
         places = saved_files.equip(plan, programs.directory()) if plan.get("keep") else []
         _check_room(plan, directory)
         with writing(directory):
+            # The guest removes it where its error would have no room.
+            (directory / "reserve").write_bytes(bytes(_RESERVE_BYTES))
             (directory / "plan.json").write_text(json.dumps(plan), "utf-8")
             if (network := layout["network"]) is not None:
                 network["experiment"] = experiment
