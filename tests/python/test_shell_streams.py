@@ -97,6 +97,35 @@ def test_a_reader_that_goes_away_ends_the_run_as_it_would_the_command(shell, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("limit", "command", "said", "written"),
+    [
+        (("--real-time-limit", "3"), ("yes",), b"ended after 3 s of real time", None),
+        # Seven times 9 lines of 2 bytes, 90 of 3, 900 of 4, 9000 of 5 and one of 6.
+        (
+            ("--time-limit", "2 s"),
+            ("sh", "-c", "while :; do seq 10000; sleep 0.3; done"),
+            b"at its limit of virtual time, 2 s",
+            7 * 48_894,
+        ),
+    ],
+)
+def test_limits_of_time_hold_while_nobody_reads(tmp_path, limit, command, said, written):
+    (tmp_path / "path.toml").write_text(CLEAN)
+    words = ["fairway", "shell", "path.toml", "--alone", *limit, "--", *command]
+    with subprocess.Popen(
+        [sys.executable, "-m", *words], cwd=tmp_path, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        if written is None:
+            process.wait(60)
+        else:
+            time.sleep(5)
+            assert len(process.stdout.read()) == written
+        assert process.wait(60) == 124
+        assert said in process.stderr.read()
+
+
 def test_input_without_end_is_refused(shell):
     given = b"x" * ((1 << 20) + 1)
     done = shell(CLEAN, "--stream-limit", "1 MiB", *sh("wc -c"), given=given)

@@ -208,13 +208,18 @@ class Shell(Linux):
             for number, target in enumerate(outputs, 1):
                 path = directory / f"program-{index}.{number}"
                 name = f"{_OUTPUTS[number - 1]} of {program['command'][0]} on {host}"
-                self._streams.append(Stream(path, target, name, self.most_bytes, label))
+                self._streams.append(
+                    Stream(path, target, name, self.most_bytes, label, self._check_limit)
+                )
         self._began = time.monotonic()
 
     def pump(self) -> None:
         """Pass on what programs have written since the last time."""
         for stream in self._streams:
             stream.pump()
+        self._check_limit()
+
+    def _check_limit(self) -> None:
         if self.limit_s is not None and time.monotonic() - self._began > self.limit_s:
             raise OutOfTime(f"ended after {self.limit_s:g} s of real time (--real-time-limit)")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -23,6 +24,8 @@ _PIECE_BYTES = 1 << 20
 _LINE_BYTES = 1 << 16
 #: After so many seconds somebody who waits for the end of standard input is told so.
 _QUIET_S = 2.0
+#: How long a reader that takes nothing is waited for at once, in milliseconds.
+_LOOK_MS = 100
 
 
 class TooMuchOutput(RunFailed):
@@ -33,12 +36,22 @@ class Stream:
     """A file that grows, on its way to a stream of this process; with a label, line by line."""
 
     def __init__(
-        self, path: Path, target: BinaryIO, name: str, most_bytes: int, label: bytes = b""
+        self,
+        path: Path,
+        target: BinaryIO,
+        name: str,
+        most_bytes: int,
+        label: bytes = b"",
+        waits: Callable[[], None] = lambda: None,
     ) -> None:
-        """Pass on what is written to `path`, up to `most_bytes`; messages say `name`."""
+        """Pass on what is written to `path`, up to `most_bytes`; messages say `name`.
+
+        While its reader takes nothing, `waits` is called; what it raises ends the stream.
+        """
         self._path, self._name, self._label = path, name, label
         self._target: BinaryIO | None = target
         self._most_bytes = self._room = most_bytes
+        self._waits = waits
         self._file: BinaryIO | None = None
         self._line = b""
 
@@ -81,10 +94,15 @@ class Stream:
 
     def _write(self, piece: bytes) -> None:
         assert self._target is not None
-        left = memoryview(piece)
+        left, target = memoryview(piece), self._target.fileno()
+        writable = select.poll()
+        writable.register(target, select.POLLOUT)
         try:
             while left:
-                left = left[os.write(self._target.fileno(), left) :]
+                while not writable.poll(_LOOK_MS):
+                    self._waits()
+                # A pipe that is writable takes as much at once (pipe(7)).
+                left = left[os.write(target, left[: select.PIPE_BUF]) :]
         except BaseException:
             # Its reader has gone, or nobody waits for it any longer: nothing more is passed on.
             self._target = None
