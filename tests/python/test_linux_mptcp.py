@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from test_captures import tshark
 
 import fairway
 from fairway.backends.linux import cache
@@ -52,6 +53,22 @@ def test_each_subflow_fills_its_own_route():
         assert 8.5e6 < flow["goodput_bps"] < 9.57e6
         assert flow["window_reductions"] > 0
     assert fairway.run(EXPERIMENT, backend="linux").series.equals(run.series)
+
+
+def test_captures_have_the_options_of_mptcp(tmp_path):
+    kernel = cache.find()
+    if kernel is None or not kernel.has_network:
+        pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+    changes = {"capture.at": ["left"], "duration": "2 s", "measure.window": ["0 s", "2 s"]}
+    fairway.run(EXPERIMENT, out=tmp_path / "out", overrides=changes, backend="linux")
+    fields = ("frame.len", "tcp.len", "tcp.flags.syn", "tcp.options.mptcp.subtype")
+    packets = tshark(tmp_path / "out" / "captures" / "left.pcapng", *fields)
+    # RFC 8684: MP_CAPABLE is subtype 0, MP_JOIN 1, DSS 2; a SYN of Linux with MSS, SACK permitted,
+    # timestamps and window scale has 74 bytes, and 78 with MP_CAPABLE.
+    assert packets[0] == ["78", "0", "1", "0"]
+    assert {"0", "1", "2"} <= {subtype for *_, subtype in packets}
+    # A full segment fills 1500 bytes of IP.
+    assert max(int(length) for length, *_ in packets) == 1514
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use fairway_capture::packet::{Packet, Transport};
-use fairway_capture::write::{Frame, ICMP, ICMP_BYTES};
+use fairway_capture::write::{Frame, ICMP, ICMP_BYTES, TCP_BYTES};
 use fairway_guest::record::{FlowMark, QueueSample};
 use fairway_sim::{Emulated, Emulator, Outcome, PathCounts, Sent};
 use fairway_spec::from_document;
@@ -200,13 +200,19 @@ impl Session {
 /// A packet as captures show it, from its first bytes.
 fn captured(bytes: &[u8], ip_bytes: u32) -> Option<Frame> {
     let packet = Packet::of_frame(RAW_IP, bytes, ip_bytes)?;
+    let at = usize::from(bytes[0] & 0xf) * 4;
     match packet.transport {
         Transport::Other(ICMP) => {
-            let at = usize::from(bytes[0] & 0xf) * 4;
             let header = bytes.get(at..at + ICMP_BYTES)?.try_into().ok()?;
             Frame::of_icmp(&packet, header).ok()
         }
-        _ => Frame::of(&packet).ok(),
+        Transport::Tcp(tcp) => {
+            let begin = at + TCP_BYTES;
+            let options = bytes.get(begin..begin + usize::from(tcp.options.bytes))?;
+            Frame::with_options(&packet, options).ok()
+        }
+        Transport::Udp(_) => Frame::of(&packet).ok(),
+        Transport::Other(_) => None,
     }
 }
 
@@ -372,6 +378,20 @@ mod tests {
         let mut rest = samples.as_slice();
         let first = QueueSample::read(&mut rest).unwrap().unwrap();
         assert_eq!((first.t_ns, first.bytes, first.drops), (100 * MS, 2000, 1));
+    }
+
+    #[test]
+    fn captures_keep_options_that_the_simulator_has_not() {
+        // MP_CAPABLE of a SYN in version 1 (RFC 8684 section 3.1), and an MSS of 1460.
+        let options = [2, 4, 0x05, 0xb4, 30, 4, 0x01, 0x01];
+        let mut syn = packet(6, [LEFT, RIGHT], [40_000, PORT], 48);
+        syn.extend(options);
+        syn[32] = 0x70;
+        let frame = captured(&syn, 48).unwrap();
+        // Behind 14 bytes of Ethernet and 20 of IP, which gives its length in bytes 2 and 3.
+        assert_eq!(frame.frame_bytes(), 14 + 48);
+        assert_eq!((&frame.header()[16..18], frame.header()[46]), (&[0, 48][..], 0x70));
+        assert_eq!(frame.header()[54..], options);
     }
 
     #[test]

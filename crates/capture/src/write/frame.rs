@@ -10,8 +10,8 @@ const ETHERNET_BYTES: usize = 14;
 /// RFC 791 and RFC 8200, without options and extension headers.
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
-/// RFC 9293 section 3.1.
-const TCP_BYTES: usize = 20;
+/// Bytes of TCP's header without options (RFC 9293 section 3.1).
+pub const TCP_BYTES: usize = 20;
 const MAX_TCP_OPTION_BYTES: usize = 40;
 /// RFC 768.
 const UDP_BYTES: usize = 8;
@@ -76,11 +76,31 @@ impl Frame {
     /// # Errors
     /// A frame that cannot be written.
     pub fn of(packet: &Packet) -> Result<Self, NotWritable> {
+        Self::made(packet, None)
+    }
+
+    /// The frame of a packet of TCP with the bytes of its options, among which may be some that
+    /// [`Options`] do not have (MPTCP's, RFC 8684).
+    ///
+    /// # Errors
+    /// A frame that cannot be written.
+    pub fn with_options(packet: &Packet, options: &[u8]) -> Result<Self, NotWritable> {
+        Self::made(packet, Some(options))
+    }
+
+    fn made(packet: &Packet, options: Option<&[u8]>) -> Result<Self, NotWritable> {
         let mut frame = Frame { bytes: [0; MAX_FRAME_HEADER], header_bytes: 0, frame_bytes: 0 };
         let mut sum = Sum::default();
         let ip_header = frame.network(packet, &mut sum)?;
         let (header, payload, checksum) = match packet.transport {
-            Transport::Tcp(tcp) => (frame.tcp(ip_header, packet, &tcp)?, tcp.payload_bytes, 16),
+            Transport::Tcp(tcp) => {
+                let begin = ip_header + TCP_BYTES;
+                let option_bytes = match options {
+                    Some(bytes) => frame.copied_options(begin, bytes),
+                    None => frame.options(begin, &tcp.options),
+                }?;
+                (frame.tcp(ip_header, packet, &tcp, option_bytes), tcp.payload_bytes, 16)
+            }
             Transport::Udp(udp) => {
                 (frame.udp(ip_header, packet, udp.payload_bytes), udp.payload_bytes, 6)
             }
@@ -234,17 +254,25 @@ impl Frame {
         Ok(())
     }
 
-    /// The header of TCP but for its checksum. Returns its length.
-    fn tcp(&mut self, at: usize, packet: &Packet, tcp: &Tcp) -> Result<usize, NotWritable> {
-        let options = self.options(at + TCP_BYTES, &tcp.options)?;
-        let header = TCP_BYTES + options;
+    /// The header of TCP in front of its options, but for its checksum. Returns the length of both.
+    fn tcp(&mut self, at: usize, packet: &Packet, tcp: &Tcp, option_bytes: usize) -> usize {
+        let header = TCP_BYTES + option_bytes;
         self.ports(at, packet);
         self.put(at + 4, &tcp.seq.to_be_bytes());
         self.put(at + 8, &tcp.ack.to_be_bytes());
         let [upper, lower] = tcp.flags.to_be_bytes();
         self.put(at + 12, &[(header as u8 / 4) << 4 | upper & 1, lower]);
         self.put(at + 14, &tcp.window.to_be_bytes());
-        Ok(header)
+        header
+    }
+
+    /// Options as they are. Returns how many bytes they take, a multiple of four.
+    fn copied_options(&mut self, begin: usize, options: &[u8]) -> Result<usize, NotWritable> {
+        if options.len() > MAX_TCP_OPTION_BYTES {
+            return Err(NotWritable::TooManyOptions);
+        }
+        self.put(begin, options);
+        Ok(options.len().next_multiple_of(4))
     }
 
     /// Options as Linux lays them out, or packed. Returns how many bytes they take, a multiple of four.

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use fairway_units::{Rate, Time};
 
 pub use file::{CaptureFile, file_names};
-pub use frame::{Frame, ICMP, ICMP_BYTES, MAX_FRAME_HEADER, NotWritable};
+pub use frame::{Frame, ICMP, ICMP_BYTES, MAX_FRAME_HEADER, NotWritable, TCP_BYTES};
 
 use crate::packet::Fate;
 

@@ -170,3 +170,17 @@ fn a_ping_by_hand() {
         NotWritable::NoTransport
     );
 }
+
+/// Three bytes of options are padded to a word, and the sums count them.
+#[test]
+fn options_as_they_are() {
+    let tcp = Tcp { payload_bytes: 2, flags: flags::ACK, ..Tcp::default() };
+    let packet = packet(["10.0.0.1:50000", "10.0.0.2:42000"], Transport::Tcp(tcp));
+    let frame = Frame::with_options(&packet, &[1, 30, 2]).unwrap();
+    let header = frame.header();
+    assert_eq!((header.len(), frame.frame_bytes()), (58, 60));
+    assert_eq!((header[46], &header[54..]), (0x60, &[1, 30, 2, 0][..]));
+    // Protocol 6 and 26 bytes of TCP in the pseudo-header.
+    assert_eq!(folded(&[&header[26..34], &[0, 6, 0, 26], &header[34..]]), 0xffff);
+    assert_eq!(Frame::with_options(&packet, &[1; 41]).err(), Some(NotWritable::TooManyOptions));
+}
