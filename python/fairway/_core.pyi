@@ -35,7 +35,7 @@ __all__ = [
     "TransferError",
     "algorithms",
     "analyse",
-    "check_captures",
+    "check_for_simulator",
     "compare_captures",
     "entries",
     "first_difference",
@@ -613,8 +613,8 @@ def run(
     What it asks to capture is written into the directory `captures`, if that is given.
     """
 
-def check_captures(experiment: _Document, algorithms: _Algorithms | None = None) -> None:
-    """Refuse an experiment that captures where the simulator cannot.
+def check_for_simulator(experiment: _Document, algorithms: _Algorithms | None = None) -> None:
+    """Refuse an experiment that needs a kernel, or captures where the simulator cannot.
 
     Raises:
         ExperimentError: With the key.

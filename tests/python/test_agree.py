@@ -296,6 +296,14 @@ def test_it_goes_on_where_it_stopped(tmp_path):
     assert more.seeds == 3
 
 
+def test_nothing_is_run_if_one_side_refuses(tmp_path):
+    commands = [{"id": "mine", "cc": "reno", "program": ["true"]}]
+    kernel = side("linux", lambda _: 1e6)
+    with pytest.raises(fairway.ExperimentError, match="only a real Linux kernel runs commands"):
+        fairway.agree(SWEEP, tmp_path / "out", against=["sim", kernel], overrides={"flow": commands})
+    assert (kernel.ran, (tmp_path / "out").exists()) == ([], False)
+
+
 def test_no_run_is_repeated_for_its_curves(tmp_path, monkeypatch):
     # Sweeps beyond this size keep summaries alone, and compute a run again where it is asked for.
     monkeypatch.setattr("fairway.sweep.run.MAX_DIRECTORIES", 3)

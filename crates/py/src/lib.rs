@@ -149,16 +149,17 @@ fn run(
     })
 }
 
-/// Refuse an experiment that captures where the simulator cannot.
+/// Refuse an experiment that needs a kernel, or captures where the simulator cannot.
 #[pyfunction]
 #[pyo3(signature = (experiment, algorithms = None))]
-fn check_captures(
+fn check_for_simulator(
     py: Python<'_>,
     experiment: Document,
     algorithms: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     with_algorithms(py, algorithms, &Arc::default(), |catalogue| {
         let experiment = experiment.read(catalogue)?;
+        experiment.check_for_simulator().map_err(experiment_error)?;
         fairway_sim::check_captures(&experiment).map_err(experiment_error)
     })
 }
@@ -269,7 +270,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parting::first_difference, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(capture::packet_fates, module)?)?;
-    module.add_function(wrap_pyfunction!(check_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(check_for_simulator, module)?)?;
     module.add_function(wrap_pyfunction!(loss_causes, module)?)?;
     module.add_function(wrap_pyfunction!(linux::linux_layout, module)?)?;
     module.add_function(wrap_pyfunction!(linux::hosts, module)?)?;

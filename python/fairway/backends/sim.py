@@ -33,9 +33,9 @@ class Simulator:
         experiment: _core.Planned | dict[str, Any],
         algorithms: Algorithms | None = None,
     ) -> None:
-        """Refuse captures at places that do not exist; `run` refuses `connections = "auto"`."""
-        if are_wanted(experiment):
-            _core.check_captures(experiment, algorithms)
+        """Refuse what only a kernel runs, and captures at places that do not exist."""
+        if are_wanted(experiment) or any(map(_may_need_a_kernel, experiment.get("flow", []))):
+            _core.check_for_simulator(experiment, algorithms)
 
     def run(
         self,
@@ -66,6 +66,12 @@ class Simulator:
             version=_core.version(),
             captures=captures,
         )
+
+
+def _may_need_a_kernel(flow: Mapping[str, Any]) -> bool:
+    """Whether it may be for a kernel alone: reading every experiment for that would take time."""
+    commands = "program" in flow or "server" in flow or flow.get("kind") == "program"
+    return commands or flow.get("connections") == "auto"
 
 
 def tables() -> Any:

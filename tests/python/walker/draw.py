@@ -76,7 +76,7 @@ def plan_errors(document: Document) -> list[str]:
         found = _core.plan(document, "a.toml")
         experiments = found["points"][2]
         for experiment in experiments:
-            _core.check_captures(experiment)
+            _core.check_for_simulator(experiment)
     except (_core.ExperimentError, FairwayError) as error:
         return [line.removeprefix("a.toml: ") for line in str(error).splitlines()]
     if len(experiments) > MOST_POINTS:

@@ -216,10 +216,13 @@ def agree(
     unable = next((name for name in names if name != "sim"), None)
     with permitting(python=allow_python, backend=unable):
         planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
+    for side in sides:
+        for point in planned.points:
+            side.check(point.asked, planned.algorithms)
     if directory is not None:
         _prepare(directory, names, source_of_experiment("agree", experiment, overrides))
     sweeps = {}
-    # The reference first: what it cannot run is then found before the others have run.
+    # The reference first: what fails there is then found before the others have run.
     for side in reversed(sides):
         place = None if directory is None else directory / side.name
         sweeps[side.name] = _run_side(planned, side, place, threads, quiet)
