@@ -89,6 +89,11 @@ def test_bad_files(tmp_path, small):
     (tmp_path / "broken.toml").write_text("duration = \n")
     refused(command("run", tmp_path / "broken.toml"), "broken.toml")
     refused(command("run", tmp_path / "broken.toml", "--seed", "3"), "broken.toml")
+    # A name that is not UTF-8.
+    (foreign := tmp_path / os.fsdecode(b"\xff.toml")).write_text("duration = \n")
+    refused(command("run", foreign), r"\udcff.toml: line 1, column 12: not TOML")
+    foreign.write_text(SMALL)
+    assert command("run", foreign, "--out", tmp_path / "out").returncode == 0
     if os.geteuid() != 0:  # root may read everything, so there is nothing to refuse
         small.chmod(0)
         refused(command("run", small), "cannot read")

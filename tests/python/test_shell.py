@@ -138,8 +138,16 @@ def test_what_fails_beside_the_command_is_said(shell):
 
 
 def test_limits_and_places_are_checked_before_the_start(shell, tmp_path):
-    done = shell(CLEAN, "--env", os.fsdecode(b"A=\xff"), "--", "true")
-    assert (done.returncode, b"is not UTF-8" in done.stderr) == (125, True)
+    foreign = os.fsdecode(b"A=\xff")
+    for option, words in [
+        ("--env", ["--env", foreign, "--", "true"]),
+        ("--on", ["--on", foreign, "--", "true"]),
+        ("--background", ["--background", f"{foreign}: true", "--", "true"]),
+        ("-- COMMAND", ["--", "echo", foreign]),
+    ]:
+        done = shell(CLEAN, *words)
+        assert done.returncode == 125
+        assert re.fullmatch(rb"fairway: %b: '.*' is not UTF-8\n" % option.encode(), done.stderr)
     done = shell(CLEAN, "--alone", "--", "")
     assert (done.returncode, b"-- COMMAND: the command is empty" in done.stderr) == (125, True)
     for limit, said in [

@@ -126,6 +126,17 @@ def test_limits_of_time_hold_while_nobody_reads(tmp_path, limit, command, said, 
         assert said in process.stderr.read()
 
 
+def test_a_full_disk_behind_an_output_stream_is_named(shell, tmp_path):
+    shell(CLEAN, *sh("true"))
+    words = f"{sys.executable} -m fairway shell path.toml --alone -- echo x"
+    done = subprocess.run(
+        ["sh", "-c", f"{words} </dev/null >/dev/full"],
+        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    said = b"fairway: standard output of echo on s0: cannot be passed on: No space left on device\n"
+    assert (done.returncode, done.stderr) == (125, said)
+
+
 def test_input_without_end_is_refused(shell):
     given = b"x" * ((1 << 20) + 1)
     done = shell(CLEAN, "--stream-limit", "1 MiB", *sh("wc -c"), given=given)

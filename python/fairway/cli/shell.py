@@ -144,6 +144,11 @@ def _run(
     from fairway.results import captures
 
     _check(command, time_limit, real_time_limit)
+    for option, texts in (
+        ("-- COMMAND", command), ("--on", [on or ""]), ("--background", background)
+    ):  # fmt: skip
+        for text in texts:
+            _check_is_unicode(option, text)
     if capture is not None:
         changes["capture.at"] = captures.places(capture)
     if time_limit is not None:
@@ -204,9 +209,7 @@ def _check(command: list[str], time_limit: str | None, real_time_limit: float | 
 def _variables(texts: list[str]) -> dict[str, str]:
     found = {}
     for text in texts:
-        # What is not UTF-8 comes as lone surrogates from the command line.
-        if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise InputError(f"--env: {text!r} is not UTF-8")
+        _check_is_unicode("--env", text)
         name, equals, value = text.partition("=")
         if not name:
             raise InputError(f"--env: expected NAME=VALUE, got {text!r}")
@@ -214,6 +217,12 @@ def _variables(texts: list[str]) -> dict[str, str]:
             raise InputError(f"--env: {name} is not set here; write {name}=VALUE")
         found[name] = value if equals else os.environ[name]
     return found
+
+
+def _check_is_unicode(option: str, text: str) -> None:
+    # What is not UTF-8 comes as lone surrogates from the command line.
+    if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"{option}: {text!r} is not UTF-8")
 
 
 def _seconds(text: str) -> int:

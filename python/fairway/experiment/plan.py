@@ -118,7 +118,9 @@ def plan(
         content, source, beside = experiment, "experiment", None
     else:
         path = Path(experiment)
-        content, source = read_text(path, "experiment file", MAX_BYTES), str(path)
+        content = read_text(path, "experiment file", MAX_BYTES)
+        # A path need not be UTF-8, but messages that name it are.
+        source = str(path).encode("utf-8", "backslashreplace").decode()
         beside = path.parent
     own = Algorithms(algorithms, beside)
     found = _core.plan(content, source, own, overrides)

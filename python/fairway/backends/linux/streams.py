@@ -103,9 +103,11 @@ class Stream:
                     self._waits()
                 # A pipe that is writable takes as much at once (pipe(7)).
                 left = left[os.write(target, left[: select.PIPE_BUF]) :]
-        except BaseException:
+        except BaseException as error:
             # Its reader has gone, or nobody waits for it any longer: nothing more is passed on.
             self._target = None
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise InputError(f"{self._name}: cannot be passed on: {error.strerror}") from None
             raise
 
 
