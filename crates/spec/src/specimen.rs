@@ -237,7 +237,7 @@ fn prepare_flow(table: &mut Value, key: &Key, kind: Option<&str>) {
     match key.name {
         "max_ssthresh" => table["slow_start"] = json!("limited"),
         "pareto_shape" => table["periods"] = json!("pareto"),
-        "chunk" | "striping" => table["connections"] = json!(2),
+        "chunk" | "mptcp" | "striping" => table["connections"] = json!(2),
         "program" if kind.is_none_or(|kind| kind == "bulk") => table["connections"] = json!(2),
         "stagger" => table["count"] = json!(2),
         "read_size" => table["read_interval"] = json!("10 ms"),

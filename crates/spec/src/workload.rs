@@ -406,6 +406,11 @@ impl StripingText {
 /// Whether a flow says how its data is dealt to connections.
 fn has_striping(table: &Table) -> bool {
     ["connections", "program", "chunk", "striping"].into_iter().any(|name| table.has(name))
+        || is_mptcp(table)
+}
+
+fn is_mptcp(table: &Table) -> bool {
+    table.read("mptcp").unwrap_or(false)
 }
 
 /// Reads how the data of a flow is dealt to its connections.
@@ -421,6 +426,9 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
     if !table.has("connections") {
         for name in ["chunk", "striping"].into_iter().filter(|name| table.has(name)) {
             table.refuse(name, "needs connections, the number of connections; write both or none");
+        }
+        if is_mptcp(table) {
+            table.refuse("mptcp", "needs connections, the number of subflows, such as 2");
         }
     }
     let (connections, _) = connections?;
@@ -454,7 +462,7 @@ fn read_striping(table: &Table, source: Source) -> Option<StripingText> {
         );
         table.refuse("chunk", message);
     }
-    let mptcp = table.read("mptcp").unwrap_or(false);
+    let mptcp = is_mptcp(table);
     let striping = Striping { chunk: Bytes::new(chunk), dealing, bytes, program, mptcp };
     Some(StripingText { connections, striping })
 }

@@ -339,6 +339,10 @@ fn what_cannot_be_dealt_to_connections() {
         "flow.main.striping: needs connections, the number of connections; write both or none",
     );
     assert_refused(
+        &with_end("mptcp = true"),
+        "flow.main.mptcp: needs connections, the number of subflows, such as 2",
+    );
+    assert_refused(
         &with_end("connections = 4\nbytes = \"3 bytes\""),
         "flow.main.connections: 4 connections for 3 bytes; use at most one per byte",
     );
