@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::did_you_mean;
 use super::keys::Kind;
-use super::reader::{Readable, Table, excerpt, show};
+use super::reader::{Name, Readable, Table, excerpt, show};
 
 /// Settings of one kind that an experiment may have.
 const MAX_SETTINGS: usize = 200;
@@ -228,7 +228,7 @@ pub(super) fn read(experiment: &Table) -> LinuxSettings {
         }
         settings.memory = memory;
     }
-    if table.read::<String>("network").is_some_and(|name| name == NETWORKS[1]) {
+    if table.read("network") == Some(Name(NETWORKS[1])) {
         settings.network = LinuxNetwork::Tc;
     }
     settings

@@ -333,6 +333,18 @@ fn what_workloads_cannot_be() {
 }
 
 #[test]
+fn another_network_of_a_kernel() {
+    assert_refused(
+        &with_end("[linux]\nnetwork = \"TC\""),
+        "linux.network: unknown network \"TC\"; did you mean \"tc\"?",
+    );
+    assert_refused(
+        &with_end("[linux]\nnetwork = \"simulator\""),
+        "linux.network: unknown network \"simulator\"; choose from \"fairway\", \"tc\"",
+    );
+}
+
+#[test]
 fn what_cannot_be_dealt_to_connections() {
     assert_refused(
         &with_end("striping = \"dynamic\""),

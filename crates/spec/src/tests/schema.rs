@@ -40,6 +40,22 @@ fn every_example_is_accepted() {
     assert!(count > 80, "{count} examples");
 }
 
+#[test]
+fn every_choice_refuses_another_name() {
+    let mut count = 0;
+    walk(&EXPERIMENT, &[], &mut |path, key| {
+        if !matches!(key.kind, Kind::Choice { .. }) {
+            return;
+        }
+        let place = [path, &[key.name]].concat().join(".");
+        let mut document = specimen(&place, None).unwrap();
+        table(&mut document, path)[key.name] = "another".into();
+        assert!(from_document(&document).is_err(), "{place}");
+        count += 1;
+    });
+    assert!(count > 20, "{count} choices");
+}
+
 /// What is wrong with the default of a key: it makes a difference whether it is written.
 fn wrong_default(
     path: &[&'static str],
