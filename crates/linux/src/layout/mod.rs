@@ -62,11 +62,13 @@ pub fn layout(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
 fn on_row(experiment: &Experiment) -> Result<Layout, ExperimentErrors> {
     // What follows knows rows of links with pairs of hosts at their ends.
     let mut refusals = Refusals::new(&experiment.flows);
+    programs::refuse_all(experiment, &mut refusals);
+    refusals.finish()?;
+    let mut refusals = Refusals::new(&experiment.flows);
     row::refuse_shape(experiment, &mut refusals);
     refusals.finish()?;
     let mut refusals = Refusals::new(&experiment.flows);
     flow::refuse_numbers(experiment, &mut refusals);
-    programs::refuse_all(experiment, &mut refusals);
     if experiment.measure.losses {
         let message = "Linux's queue disciplines count what they drop and do not list it; remove \
                        it, or remove `network = \"tc\"`";

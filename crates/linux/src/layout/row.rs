@@ -23,6 +23,9 @@ pub(super) struct Row<'a> {
     pub(super) reported: Vec<usize>,
 }
 
+/// What lifts what is refused of shapes.
+const REMEDY: &str = "remove `network = \"tc\"`";
+
 impl Row<'_> {
     /// Routers on the way of a packet: two for each link.
     pub(super) fn routers(&self) -> usize {
@@ -34,8 +37,8 @@ impl Row<'_> {
 pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
     let links: Vec<&Link> = match &experiment.topology.shape {
         Shape::Graph(_) | Shape::Wlan(_) => {
-            let message = "a kernel is set up with a dumbbell or a chain; write one of these or use \
-                           --backend sim";
+            let message =
+                format!("tc makes a dumbbell or a chain; write one of these, or {REMEDY}");
             refusals.refuse("topology.kind", message);
             return;
         }
@@ -45,32 +48,32 @@ pub(super) fn refuse_shape(experiment: &Experiment, refusals: &mut Refusals) {
         Shape::Chain { links } => links.iter().collect(),
     };
     for (index, link) in links.iter().enumerate().filter(|(_, link)| link.reverse.is_some()) {
-        let message =
-            "a kernel's links are alike in both directions; remove it or use --backend sim";
+        let message = format!("links of tc are alike in both directions; remove it, or {REMEDY}");
         refusals.refuse(format!("{}.reverse", path(&experiment.topology, index, link)), message);
     }
     for (index, flow) in experiment.flows.iter().enumerate() {
         if let Some((key, message)) = refused_ends(flow.hosts, flow.reversed) {
-            refusals.refuse_flow(index, key, message.to_owned());
+            refusals.refuse_flow(index, key, message);
         }
     }
     for flow in &experiment.datagrams {
         if let Some((key, message)) = refused_ends(flow.hosts, flow.reversed) {
-            refusals.refuse_datagrams(flow, key, message.to_owned());
+            refusals.refuse_datagrams(flow, key, message);
         }
     }
 }
 
 /// What is refused of the ends of a flow, if anything is.
-fn refused_ends(hosts: [usize; 2], reversed: bool) -> Option<(&'static str, &'static str)> {
-    if reversed {
-        let message = "flows of a kernel go from left to right; exchange from and to, or use \
-                       --backend sim";
-        return Some(("direction", message));
-    }
-    let message = "a kernel's hosts come in pairs, of which this flow's are two halves; name others \
-                   or use --backend sim";
-    (hosts[0] != hosts[1]).then_some(("to", message))
+fn refused_ends(hosts: [usize; 2], reversed: bool) -> Option<(&'static str, String)> {
+    let refused = if reversed {
+        ("direction", "flows go from left to right; exchange from and to")
+    } else if hosts[0] != hosts[1] {
+        ("to", "hosts come in pairs, of which this flow's are two halves; name others")
+    } else {
+        return None;
+    };
+    let (key, why) = refused;
+    Some((key, format!("on a network of tc, {why}, or {REMEDY}")))
 }
 
 /// The row of a topology.

@@ -59,10 +59,11 @@ fn each_host_of_programs_is_a_namespace_with_one_address() {
 
 #[test]
 fn a_network_of_tc_has_no_hosts_for_programs() {
-    // There, hosts come in pairs.
-    let text = TEXT.replace("to = \"d1\"", "to = \"d0\"");
-    let errors = layout(&experiment(&text)).unwrap_err().to_string();
+    // Also where hosts do not come in pairs, which else is said of them.
+    let errors = layout(&experiment(TEXT)).unwrap_err().to_string();
     assert!(errors.contains("commands run on Fairway's network alone"), "{errors}");
+    assert!(!errors.contains("pairs"), "{errors}");
+    let text = TEXT.replace("to = \"d1\"", "to = \"d0\"");
     let text = text.replace("[[flow]]\ncc = \"reno\"\n", "");
     let errors = layout(&experiment(&text)).unwrap_err().to_string();
     assert!(errors.contains("flow.0.program: commands run on"), "{errors}");

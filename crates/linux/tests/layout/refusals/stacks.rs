@@ -33,8 +33,8 @@ fn datagrams() {
     check(
         &with_flow("kind = \"cbr\"\nrate = \"1 Mbit/s\"\ndirection = \"reverse\""),
         &[
-            "flow.0.direction: flows of a kernel go from left to right; exchange from and to, or use \
-           --backend sim",
+            "flow.0.direction: on a network of tc, flows go from left to right; exchange from and to, \
+             or remove `network = \"tc\"`",
         ],
     );
     let captured = format!("{}[capture]\nat = \"everything\"\n", with_flow(BUFFERED));
