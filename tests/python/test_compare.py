@@ -28,6 +28,15 @@ def test_compare_shows_what_differs(small, tmp_path):
     assert "htcp" in done.stdout
 
 
+def test_compare_shows_another_kernel(small, tmp_path):
+    run = fairway.run(small)
+    for release in ("6.1.192", "6.12.117"):
+        run.summary["kernel"] = {"release": release, "virtual_time": True, "repeatable": True}
+        run.save(tmp_path / release)
+    done = command("compare", tmp_path / "6.1.192", tmp_path / "6.12.117", "--json")
+    assert json.loads(done.stdout)["differences"] == {"kernel": ["6.1.192", "6.12.117"]}
+
+
 def compared(tmp_path, small, *sides):
     """Runs of the small experiment in directories `base` and `head`; what `--markdown` prints."""
     for name, overrides in zip(("base", "head"), sides, strict=True):

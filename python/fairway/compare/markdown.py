@@ -40,7 +40,7 @@ def to_markdown(change: Change) -> str:
 def _differences(change: Change) -> str:
     found = change.differences()
     if not found:
-        return "Nothing: the same experiment, seed, code and version of Fairway."
+        return "Nothing: the same experiment, seed, code, kernel and version of Fairway."
     rows = [
         [markdown.code(name), *(_value(value) for value in row)]
         for name, row in list(found.items())[:_DIFFERENCES]

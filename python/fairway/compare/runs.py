@@ -207,7 +207,10 @@ def asked(
     own = {
         f"code of {name}": code["sha256"] for name, code in summary.get("algorithms", {}).items()
     }
-    return {"backend": summary["backend"], "version": version, **own, **flatten(experiment)}
+    kernel = {"kernel": of["release"]} if (of := summary.get("kernel")) else {}
+    return {
+        "backend": summary["backend"], "version": version, **kernel, **own, **flatten(experiment)
+    }  # fmt: skip
 
 
 def differing(sides: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
