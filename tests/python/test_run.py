@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -79,6 +80,15 @@ def test_a_large_network_on_several_cores_gives_the_same_tables(tmp_path):
     for name in ("series.parquet", "queues.parquet", "flows.parquet"):
         one, several = ((tmp_path / cores / name).read_bytes() for cores in "13")
         assert one == several, name
+
+
+def test_closed_streams_are_no_error(small):
+    words = shlex.join([sys.executable, "-m", "fairway", "run", str(small)])
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f"{words} {closed}"], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert b"Traceback" not in done.stderr + done.stdout
+        assert (b"goodput" in done.stdout) == (closed == "2>&-")
 
 
 def test_bad_files(tmp_path, small):

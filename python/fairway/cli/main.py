@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -84,6 +85,10 @@ def root(
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by who started it. What is written there is for nobody.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
     received: list[int] = []
 
     def stop(number: int, _: object) -> None:
