@@ -300,7 +300,9 @@ def test_nothing_is_run_if_one_side_refuses(tmp_path):
     commands = [{"id": "mine", "cc": "reno", "program": ["true"]}]
     kernel = side("linux", lambda _: 1e6)
     with pytest.raises(fairway.ExperimentError, match="only a real Linux kernel runs commands"):
-        fairway.agree(SWEEP, tmp_path / "out", against=["sim", kernel], overrides={"flow": commands})
+        fairway.agree(
+            SWEEP, tmp_path / "out", against=["sim", kernel], overrides={"flow": commands}
+        )
     assert (kernel.ran, (tmp_path / "out").exists()) == ([], False)
 
 
