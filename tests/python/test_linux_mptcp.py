@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from test_captures import tshark
 
 import fairway
 from fairway.backends.linux import cache
 from fairway.errors import ExperimentError
+from test_captures import tshark
 
 EXPERIMENT = """
 title = "Two paths"

@@ -88,7 +88,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             # Closed by who started it. What is written there is for nobody.
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (to the end)
+            setattr(sys, name, nowhere)
     received: list[int] = []
 
     def stop(number: int, _: object) -> None:
