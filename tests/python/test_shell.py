@@ -130,6 +130,13 @@ def test_without_standard_output_it_ends_as_the_command(shell, tmp_path):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_random_bytes_take_no_time(shell):
+    script = "import os, time; os.getrandom(1); print(time.time())"
+    done = shell(CLEAN, "--alone", "--", sys.executable, "-c", script)
+    # 2026-01-01, and less than a tick of 1 ms.
+    assert 0 <= float(done.stdout) - 1_767_225_600 < 0.001
+
+
 def test_what_fails_beside_the_command_is_said(shell):
     done = shell(CLEAN, "--alone", "--background", "d0: no-such-server", "--", "true")
     assert done.returncode == 0

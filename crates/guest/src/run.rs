@@ -89,7 +89,8 @@ impl<'a> Run<'a> {
         let lead_ns = match plan.programs.is_empty() {
             true => LEAD_NS,
             false => {
-                programs::wait_to_start();
+                programs::wait_to_start()
+                    .map_err(|error| Error::new("waiting for random bytes", error))?;
                 HEAD_START_NS
             }
         };

@@ -10,6 +10,7 @@ use std::process::ExitStatus;
 use std::ptr;
 
 use fairway_socket::set;
+use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep, clock_settime};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -86,6 +87,19 @@ pub fn sleep_until(ns: u64) {
     let until = time_spec(ns.saturating_sub(1));
     let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
     while clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &until).is_err() {}
+}
+
+/// Waits until the kernel has gathered enough randomness to give some.
+pub fn wait_for_random_bytes() -> io::Result<()> {
+    let mut byte = 0_u8;
+    loop {
+        // SAFETY: there is room for the one byte that is asked for.
+        match unsafe { libc::getrandom((&raw mut byte).cast(), 1, 0) } {
+            1 => return Ok(()),
+            _ if Errno::last() == Errno::EINTR => {}
+            _ => return Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 /// Turns off what would make one packet of several segments, or several of one
