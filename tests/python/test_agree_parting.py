@@ -244,6 +244,15 @@ def test_packets_of_one_instant(kernel):
         *(("wlan", cc, 180_000) for cc in ("reno", "hybla", "yeah")),
         # Three sources; what they know of time is in microseconds.
         *(("bottlenecks", cc, 110_000) for cc in ("cubic", "dctcp")),
+        # A path that reorders lets SACKed data grow the window.
+        *(("reordering", cc, 70_000) for cc in ("reno", "westwood+")),
+        # Marks: the end of an episode, what confirms it, and what it does not measure.
+        *(("ecn", cc, 60_000) for cc in ("scalable", "bic", "illinois")),
+        # Memory of a sender that waits, and of packets out of order; windows in packets.
+        *((network, "hybla", 50_000) for network in ("trace", "codel", "pie")),
+        # How modules begin, and what they make of a recovery's end.
+        ("codel", "htcp", 70_000),
+        ("policer", "veno", 45_000),
     ],
 )
 def test_the_same_packets_for_thirty_seconds(kernel, network, cc, packets):

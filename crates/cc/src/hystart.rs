@@ -12,7 +12,8 @@
 //! Linux halves the span of the train unless the socket is paced; this one is for a stack without
 //! pacing. CUBIC in Linux also ignores samples for one second after an epoch of congestion
 //! avoidance begins; here all samples count, which matters only in a slow start after an idle
-//! period.
+//! period. And it looks for the end of slow start in a recovery, too, where the reduced window may be
+//! below the threshold; here an algorithm's window is then at its threshold.
 
 use crate::{Ack, Flow, Window};
 

@@ -5,9 +5,11 @@
 //! acknowledgement lets two more go; so at 200 ms the acknowledgements of segments 0 and 1 send
 //! 10 to 13 and make the window 12, and then the duplicates come.
 
-use crate::script::witness::Asks;
+use fairway_cc::Signal;
+use fairway_tcp::{EcnMode, Stack};
+
+use crate::script::witness::{Asks, Told};
 use crate::script::{Script, preset, rfc};
-use fairway_tcp::Stack;
 
 fn twenty_segments(stack: &Stack, lost: &[&str]) -> Script {
     let mut t = Script::new(stack);
@@ -415,4 +417,46 @@ fn an_acknowledgement_that_ends_one_recovery_and_begins_another_grows_nothing() 
         [(26_000, false), (33_000, false)]
     );
     assert_eq!(grown(&twice)[0], (33_000, true));
+}
+
+#[test]
+fn what_ends_a_reduction_for_a_mark_may_begin_the_next() {
+    // The mark of 3 reduces the window at 200 ms, when 16 000 bytes have left: the acknowledgement of
+    // 17 000 ends that. It carries ECE, as what confirms the reduction (CWR) was marked, too.
+    let stack = preset("linux-6.1").with(|s| {
+        s.window.initial_window = 10;
+        s.options.ecn = EcnMode::Classic;
+    });
+    let (mut t, notes) = Script::asking(&stack, &Asks::default());
+    t.mark("> 3000..4000");
+    t.mark("> 16000..17000 cwr");
+    t.open(100_000);
+    t.run(340);
+    let reduced = |told| match told {
+        Told::Congestion(Signal::Ecn, flow) => Some((flow.now.as_millis(), flow.snd_una)),
+        _ => None,
+    };
+    let reductions: Vec<_> = notes.all().into_iter().filter_map(reduced).collect();
+    assert_eq!(reductions, [(200, 4_000), (300, 17_000)]);
+}
+
+#[test]
+fn sacked_data_raises_the_window_of_a_path_known_to_reorder() {
+    // 7 comes behind 8 and 9, three segments from the highest; 14 comes eleven from it, which raises
+    // the tolerance of three. Only then may what is SACKed behind 30, which is lost, raise the window:
+    // 31 to 39, whose acknowledgements come at 400 ms.
+    let stack = preset("linux-6.1").with(|s| s.window.initial_window = 10);
+    let (mut t, notes) = Script::asking(&stack, &Asks::default());
+    t.delay("> 7000..8000", 5);
+    t.delay("> 14000..15000", 5);
+    t.lose("> 30000..31000");
+    t.open(100_000);
+    t.run(400);
+    let sacked = |from: u64| {
+        let acks = notes.acks().into_iter();
+        let new = acks.filter(|(ack, flow)| ack.acked == 0 && flow.now.as_millis() / 100 == from);
+        new.map(|(ack, _)| ack.may_raise).collect::<Vec<_>>()
+    };
+    assert_eq!((sacked(2), sacked(3)), (vec![false; 2], vec![false; 6]));
+    assert_eq!(sacked(4), [true; 9]);
 }

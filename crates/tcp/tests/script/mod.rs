@@ -55,6 +55,7 @@ fn reno(stack: &Stack) -> Box<dyn CongestionControl> {
 enum Fate {
     Lost,
     Marked,
+    Late(Duration),
 }
 
 /// Two endpoints and what happened so far.
@@ -156,6 +157,11 @@ impl Script {
         self.fates.push((segment.to_owned(), Fate::Marked));
     }
 
+    /// Delivers the next such segment so much later, behind others.
+    pub fn delay(&mut self, segment: &str, ms: u64) {
+        self.fates.push((segment.to_owned(), Fate::Late(Duration::from_millis(ms))));
+    }
+
     /// The source opens the connection and writes.
     pub fn open(&mut self, bytes: u64) {
         self.source.connect();
@@ -184,6 +190,7 @@ impl Script {
     pub fn run(&mut self, ms: u64) {
         let until = Time::ZERO + Duration::from_millis(ms);
         loop {
+            self.travelling.make_contiguous().sort_by_key(|(at, _)| *at);
             let arrival = self.travelling.front().map_or(Time::NEVER, |(at, _)| *at);
             let timers = [self.source.poll_timeout(), self.sink.poll_timeout()];
             let next = arrival.min(timers[0]).min(timers[1]);
@@ -270,6 +277,11 @@ impl Script {
             None => {}
             Some(Fate::Lost) => {
                 return self.note(Line { text: line.text + " lost", data: None, ..line });
+            }
+            Some(Fate::Late(by)) => {
+                self.note(Line { text: line.text + " late", data: None, ..line });
+                let arrival = self.now + DELAY + by;
+                return self.travelling.push_back((arrival, segment));
             }
             Some(Fate::Marked) => {
                 assert!(segment.flags.has(Flags::ECT), "{name} may not be marked");
