@@ -15,6 +15,7 @@ from conftest import command
 from fairway.backends.linux import build as building
 from fairway.backends.linux import cache, packaged, source, tools
 from fairway.backends.linux.compile import BuildFailed, missing_options
+from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.recipe import (
     CLOCK,
     DEVICES,
@@ -416,3 +417,20 @@ def test_a_kernel_that_is_there_is_not_built_again(monkeypatch):
     assert json.loads(done.stdout) == kernel.to_json()
     after = kernel.path.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_name_that_fits_kernels_of_several_series_is_refused(monkeypatch):
+    def built(*releases):
+        found = [Kernel(Path("/k"), release, True, True) for release in releases]
+        monkeypatch.setattr(cache, "kernels", lambda: found)
+
+    built("6.12.57", "6.1.192", "6.1.190")
+    with pytest.raises(InputError, match=r"^--kernel 6: fits several .*; write 6\.1 or 6\.12$"):
+        cache.find("6")
+    chosen = [cache.find(name) for name in ("6.12", "6.1", "6.1.190")]
+    assert [kernel.release for kernel in chosen] == ["6.12.57", "6.1.192", "6.1.190"]
+    # A number ends at a dot.
+    with pytest.raises(InputError, match="no kernel of that release"):
+        cache.find("6.12.5")
+    built("6.1.192", "6.1.190")
+    assert cache.find("6").release == "6.1.192"

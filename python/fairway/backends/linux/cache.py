@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -36,13 +37,13 @@ def find(choice: str | None = None, needed: Collection[str] = ()) -> Kernel | No
     """The kernel that experiments run on, if possible with the `needed` congestion controls.
 
     That is the one which `choice`, else FAIRWAY_KERNEL, names: an executable, or the release of a
-    kernel that was built, or the beginning of one, as "6.12". Else it is the one built from the
+    kernel that was built, or its series, as "6.12". Else it is the one built from the
     default source with this version's configuration; else the one built last; else Debian's
     packaged one, which has no virtual time. Of several, one with nothing of others is taken, unless
     it is needed.
 
     Raises:
-        fairway.InputError: If no kernel of that name is there.
+        fairway.InputError: If no kernel of that name is there, or kernels of several series are.
     """
     if choice is not None:
         return _chosen(choice, f"{OPTION} {choice}", needed)
@@ -118,9 +119,16 @@ def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
             )
         return examined(path)
     built = kernels()
-    for kernel in _fitting(built, needed):
-        if _is_release(kernel, choice) or _is_digest(kernel, choice):
-            return kernel
+    fitting = [
+        kernel
+        for kernel in _fitting(built, needed)
+        if _is_release(kernel, choice) or _is_digest(kernel, choice)
+    ]
+    if len(series := {_series(kernel) for kernel in fitting}) > 1:
+        names = " or ".join(".".join(map(str, one)) for one in sorted(series))
+        raise InputError(f"{said}: fits several kernels that were built; write {names}")
+    if fitting:
+        return fitting[0]
     releases = ", ".join(sorted({kernel.release for kernel in built})) or "none"
     raise InputError(
         f"{said}: no kernel of that release was built (built: {releases}); `fairway linux build "
@@ -132,6 +140,11 @@ def _chosen(choice: str, said: str, needed: Collection[str]) -> Kernel:
 def _is_release(kernel: Kernel, version: str) -> bool:
     """Whether a release is a version or one of its updates: 6.12.117 is of 6.12, and not of 6.1."""
     return f"{kernel.release}.".startswith(f"{version}.")
+
+
+def _series(kernel: Kernel) -> tuple[int, ...]:
+    """The two numbers of a release that its updates share: (6, 12) of 6.12.117."""
+    return tuple(map(int, re.findall(r"\d+", kernel.release)[:2]))
 
 
 def _is_digest(kernel: Kernel, choice: str) -> bool:
