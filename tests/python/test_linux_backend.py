@@ -294,3 +294,35 @@ def test_a_disk_too_small_for_the_samples_is_told_before_the_run(recorded, monke
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(InputError, match=r"make measure\.sample longer"):
         fairway.run(EXPERIMENT, backend="linux")
+
+
+@pytest.mark.parametrize(("experiment", "run"), [(EXPERIMENT, "."), (SWEEP, "points/*")])
+def test_results_of_another_kernel_are_not_replaced(recorded, tmp_path, experiment, run):
+    file, out = tmp_path / "x.toml", tmp_path / "out"
+    file.write_text(experiment)
+    words = ["run", file, "--backend", "linux", "--out", out, "-q"]
+    for _ in range(2):  # the same kernel goes on
+        done = command(*words)
+        assert done.returncode == 0, done.stderr
+    described = tmp_path / "k" / "kernel.json"
+    described.write_text(described.read_text().replace('"0.1"', '"0.2"'))
+    with (tmp_path / "k" / "linux").open("a") as executable:
+        executable.write("# Another.\n")
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    done = command(*words)
+    assert done.returncode == 2
+    assert (
+        "it holds the results of another kernel (Linux 0.1 there, 0.2 here); choose another "
+        "directory, or give --replace"
+    ) in done.stderr
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    totals = json.loads((recorded / "totals.json").read_text())
+    (recorded / "totals.json").write_text(json.dumps({**totals, "kernel": "0.2"}))
+    done = command(*words, "--replace")
+    assert done.returncode == 0, done.stderr
+    # Results that do not tell their kernel may be replaced as before.
+    for summary in out.glob(f"{run}/summary.json"):
+        found = json.loads(summary.read_text())
+        assert found["kernel"]["release"] == "0.2"
+        summary.write_text(json.dumps({**found, "kernel": {}}))
+    assert command(*words).returncode == 0

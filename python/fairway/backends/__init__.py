@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from fairway.errors import InputError
 
@@ -49,6 +49,14 @@ class Backend(Protocol):
         self, experiment: dict[str, Any], control: Any = None, algorithms: Algorithms | None = None
     ) -> Run:
         """Answer one experiment (a document without a sweep)."""
+
+
+@runtime_checkable
+class OnKernel(Backend, Protocol):
+    """A backend whose answers come from a kernel."""
+
+    def release(self) -> str:
+        """Release of the kernel, such as "6.1.192"."""
 
 
 def backend(name: str | Backend) -> Backend:

@@ -18,6 +18,7 @@ from fairway.errors import InputError, read_text, writing
 from fairway.ground import inventory, shape
 
 MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
 #: Sub-directory of a sweep that holds one run directory a point.
 POINTS = "points"
 #: What runs held against golden traces are called.
@@ -126,24 +127,30 @@ def refuse_another(
     source: str | None,
     *,
     planned: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None,
+    kernel: Callable[[], str] | None = None,
     remedy: str = "remove this one",
     replace: bool = False,
 ) -> None:
     """Refuse to write into a directory that holds the result of another experiment.
 
     What the same command has left there may be replaced, and so may runs that are all asked for
-    again.
+    again; neither if they ran on another kernel.
 
     Args:
         directory: Where a result shall go, writable as such.
         source: Digest of what is asked for, as `inventory.source_of` gives it; None if unknown.
         planned: Gives each run that is asked for, if known: its `content_hash` -> its document and
             `backend`, to say how they differ.
+        kernel: Gives the release of the kernel that runs are asked of, if of one.
         remedy: What to do, other than to choose a new directory.
         replace: Whether it may be replaced all the same.
     """
     there = inventory.read(directory)
-    if replace or there is None or (source is not None and there.source == source):
+    if replace or there is None:
+        return
+    if kernel is not None:
+        _refuse_another_kernel(directory, kernel, remedy)
+    if source is not None and there.source == source:
         return
     if there.kind not in _REPLACED and None in (source, there.source):
         return  # it grows, and nothing is lost
@@ -171,13 +178,32 @@ def refuse_another(
     )
 
 
+def _refuse_another_kernel(directory: Path, kernel: Callable[[], str], remedy: str) -> None:
+    """Refuse a run, or a sweep with directories of its runs, of which one ran on another kernel."""
+    runs = (path.parent for path in sorted((directory / POINTS).glob(f"*/{SUMMARY}")))
+    summaries = (_content_of(place / SUMMARY) for place in (directory, *runs))
+    kernels = [of for summary in summaries if isinstance(of := summary.get("kernel"), dict)]
+    there = {str(of["release"]) for of in kernels if "release" in of}
+    if there and (others := there - {here := kernel()}):
+        raise InputError(
+            f"cannot replace {directory}: it holds the results of another kernel (Linux "
+            f"{inventory.named(sorted(others))} there, {here} here); choose another directory, or "
+            f"{remedy}"
+        )
+
+
 def _manifest_of(directory: Path) -> dict[str, Any]:
     """A manifest as it is, or nothing where there is none that can be read."""
+    return _content_of(directory / MANIFEST)
+
+
+def _content_of(path: Path) -> dict[str, Any]:
+    """The object in a file, or nothing where there is none that can be read."""
     try:
-        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _runs_in(

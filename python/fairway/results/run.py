@@ -60,8 +60,10 @@ class Run(RunData):
         check_formats(figures)
         path = Path(directory)
         store.check_writable(path, "run")
+        kernel: dict[str, Any] = self.summary.get("kernel", {})
         store.refuse_another(
             path, source, remedy=store.REPLACE, replace=replace,
+            kernel=(lambda: str(kernel["release"])) if kernel else None,
             planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
         )  # fmt: skip
 

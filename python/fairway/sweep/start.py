@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.algorithm import permitting
+from fairway.backends import OnKernel
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import MAX_SEED, Plan, plan, source_of_experiment
@@ -152,7 +153,7 @@ def _refuse_another(
 ) -> None:
     """Refuse a directory with the result of another experiment, in words that say how it differs.
 
-    A sweep may go on where all runs are its own.
+    A sweep may go on where all runs are its own, on the same kernel.
     """
     from fairway import _core
 
@@ -165,4 +166,14 @@ def _refuse_another(
             for point in planned.points
         }  # fmt: skip
 
-    store.refuse_another(directory, source, planned=runs, remedy=store.REPLACE, replace=replace)
+    def kernel() -> str:
+        assert isinstance(chosen, OnKernel)
+        # Which kernel answers depends on the congestion controls that it has to have.
+        for point in planned.points:
+            chosen.check(point.asked, planned.algorithms)
+        return chosen.release()
+
+    store.refuse_another(
+        directory, source, planned=runs, kernel=kernel if isinstance(chosen, OnKernel) else None,
+        remedy=store.REPLACE, replace=replace,
+    )  # fmt: skip

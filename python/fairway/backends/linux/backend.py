@@ -55,6 +55,10 @@ class Linux:
         files = (self._kernel.path, AGENT, NETWORK, digest.MODULE)
         return hashlib.sha256("".join(map(digest.of_file, files)).encode()).hexdigest()
 
+    def release(self) -> str:
+        """Release of the kernel, such as "6.1.192"."""
+        return self._kernel.release
+
     def check(
         self,
         experiment: _core.Planned | dict[str, Any],
