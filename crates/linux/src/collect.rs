@@ -26,6 +26,9 @@ use fairway_schema::tcp_info::TcpInfo;
 
 /// Largest plan and largest totals that are read: far more than any experiment needs.
 const MAX_JSON_BYTES: u64 = 64 << 20;
+/// A kernel sends a SYN without an answer again after 1 s (RFC 6298 section 2.1; include/net/tcp.h,
+/// `TCP_TIMEOUT_INIT`).
+const SYN_TIMEOUT_NS: u64 = NANOS_PER_SEC;
 
 /// What a run on a kernel has measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -276,13 +279,21 @@ fn refuse_failures(flows: &[&Flow], plan: &Plan, totals: &Totals) -> Result<(), 
 }
 
 /// The connections that failed.
+///
+/// Where the end of a command has ended the run, a handshake may have had no time to fail: one that
+/// was not yet to send its SYN again is left out.
 fn broken(experiment: &Experiment, flows: &[&Flow], totals: &Totals) -> Vec<Broken> {
+    let patience_ns = if totals.ended_ns.is_some() { SYN_TIMEOUT_NS } else { 0 };
+    let had_time = |flow: &Flow| {
+        flow.start.as_nanos().saturating_add(patience_ns) < experiment.duration.as_nanos()
+    };
+    let failed = |(flow, found): &(&&Flow, &FlowTotals)| {
+        found.given_up.is_some() || (found.established_ns.is_none() && had_time(flow))
+    };
     let begun = flows
         .iter()
         .zip(&totals.flows)
         .filter(|(flow, _)| flow.start.as_nanos() < experiment.duration.as_nanos());
-    let failed =
-        |(_, found): &(_, &FlowTotals)| found.established_ns.is_none() || found.given_up.is_some();
     let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
     let told = begun.filter(failed).map(|(flow, found)| Broken {
         flow: flow.id.clone(),

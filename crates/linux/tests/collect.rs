@@ -467,6 +467,20 @@ fn a_connection_that_the_kernel_gives_up_is_a_result() {
 }
 
 #[test]
+fn a_handshake_that_a_command_cut_short_is_no_failure() {
+    let broken = |ended_ns| {
+        let mut totals = totals();
+        totals.flows[1].established_ns = None;
+        totals.ended_ns = ended_ns;
+        Directory::with_records("cut-short", &totals).collect().unwrap().broken.len()
+    };
+    // The flow starts at 0.5 s; its SYN is due again a second later.
+    assert_eq!(broken(Some(1_500_000_000)), 0);
+    assert_eq!(broken(Some(1_500_000_001)), 1);
+    assert_eq!(broken(None), 1);
+}
+
+#[test]
 fn damage_is_told_and_never_a_panic() {
     let directory = Directory::with_records("damage", &totals());
     let flows = directory.read("flows.bin");
