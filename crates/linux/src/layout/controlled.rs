@@ -40,9 +40,9 @@ pub(super) fn discipline(config: &QdiscConfig, path: &str, refusals: &mut Refusa
         QdiscConfig::FqPie(config) => fq_pie(config, &mut refuse),
         QdiscConfig::Sfq(config) => sfq(config, &mut refuse),
         _ => {
-            let message = "this discipline is not given to a kernel; write \"droptail\", \"drophead\", \
-                           \"red\", \"codel\", \"fq_codel\", \"pie\", \"fq_pie\" or \"sfq\", or use \
-                           --backend sim";
+            let message = "this discipline is not given to tc; write \"droptail\", \"drophead\", \
+                           \"red\", \"codel\", \"fq_codel\", \"pie\", \"fq_pie\" or \"sfq\", or \
+                           remove `network = \"tc\"`";
             refuse("kind", message.to_owned());
             String::new()
         }
@@ -79,7 +79,7 @@ fn refuse_mtu(mtu_bytes: u32, refuse: &mut Refuse<'_>) {
     if mtu_bytes != DEVICE_MTU {
         let message = format!(
             "a kernel's device has packets of {DEVICE_MTU} bytes, got {mtu_bytes}; write a smaller \
-             mss or frame_overhead, or use --backend sim"
+             mss or frame_overhead, or remove `network = \"tc\"`"
         );
         refuse("kind", message);
     }
@@ -87,7 +87,7 @@ fn refuse_mtu(mtu_bytes: u32, refuse: &mut Refuse<'_>) {
 
 fn refuse_variant(is_rfc: bool, refuse: &mut Refuse<'_>) {
     if is_rfc {
-        let message = "a kernel does as Linux does; write \"linux\" or use --backend sim";
+        let message = "a kernel does as Linux does; write \"linux\", or remove `network = \"tc\"`";
         refuse("variant", message.to_owned());
     }
 }
@@ -129,7 +129,7 @@ fn pie(config: &PieConfig, refuse: &mut Refuse<'_>) -> String {
     refuse_mtu(config.mtu_bytes, refuse);
     if config.burst_allowance != linux.burst_allowance {
         let message = format!(
-            "a kernel's is always {}; write that or use --backend sim",
+            "a kernel's is always {}; write that, or remove `network = \"tc\"`",
             linux.burst_allowance
         );
         refuse("burst_allowance", message);

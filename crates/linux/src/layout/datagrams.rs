@@ -67,7 +67,7 @@ fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals)
     let on_row = experiment.linux.network == LinuxNetwork::Tc;
     if flow.precedence != 0 && on_row {
         let message = format!(
-            "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
+            "{}: no queue that tc is given goes by it; leave it out, or remove `network = \"tc\"`",
             flow.precedence
         );
         refusals.refuse_datagrams(flow, "precedence", message);
@@ -82,8 +82,8 @@ fn refuse(experiment: &Experiment, flow: &DatagramFlow, refusals: &mut Refusals)
         refusals.refuse_datagrams(flow, "send_buffer", message);
     }
     if experiment.capture.is_on() && on_row {
-        let message = "a kernel's flow that waits for its socket sends where no capture sees it; remove \
-                       it or [capture], or use --backend sim";
+        let message = "on a network of tc, a flow that waits for its socket sends where no \
+                       capture sees it; remove it or [capture], or remove `network = \"tc\"`";
         refusals.refuse_datagrams(flow, "send_buffer", message.to_owned());
     }
 }

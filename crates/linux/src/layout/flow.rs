@@ -53,7 +53,7 @@ pub(super) fn refuse_numbers(experiment: &Experiment, refusals: &mut Refusals) {
         let message = format!(
             "{pairs} pairs of hosts with links of their own are more than the \
              {MAX_PAIRS_WITH_ACCESS} that a kernel is set up with; let flows share hosts by from and \
-             to, remove topology.access, or use --backend sim"
+             to, remove topology.access, or remove `network = \"tc\"`"
         );
         refusals.refuse("topology.access", message);
     }
@@ -191,7 +191,7 @@ pub(super) fn refuse_precedence(
 ) {
     if flow.precedence != 0 && network == LinuxNetwork::Tc {
         let message = format!(
-            "{}: no queue that a kernel is given goes by it; leave it out or use --backend sim",
+            "{}: no queue that tc is given goes by it; leave it out, or remove `network = \"tc\"`",
             flow.precedence
         );
         refusals.refuse_flow(index, "precedence", message);

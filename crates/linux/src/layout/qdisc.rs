@@ -147,14 +147,14 @@ fn refuse_extras(link: &Link, path: &str, refusals: &mut Refusals) {
     for (key, _) in of_wires.chain(of_link).filter(|(_, written)| *written) {
         let message = match key {
             "loss" if link.replayed_loss().is_some() => {
-                "a kernel draws random numbers of its own and replays none of ns-3's; remove \
-                 replay, or use --backend sim"
+                "tc draws random numbers of its own and replays none of ns-3's; remove replay, or \
+                 remove `network = \"tc\"`"
             }
             "loss" => {
-                "a kernel is given losses of packets each by itself, and these only where nothing \
-                 else is on the wire; write kind = \"bernoulli\" alone, or use --backend sim"
+                "tc is given losses of packets each by itself, and these only where nothing else \
+                 is on the wire; write kind = \"bernoulli\" alone, or remove `network = \"tc\"`"
             }
-            _ => "is not given to a kernel; remove it, or use --backend sim",
+            _ => "is not given to tc; remove it, or remove `network = \"tc\"`",
         };
         refusals.refuse(format!("{path}.{key}"), message);
     }

@@ -48,23 +48,24 @@ pub(super) fn red(
     let RedConfig { min_threshold, max_threshold, max_probability, weight, gentle, ecn, .. } = red;
     let mut refuse = |key: &str, message: String| refusals.refuse(format!("{path}.{key}"), message);
     if *gentle {
-        let message = "a kernel's RED drops everything above max_threshold; write gentle = false or \
-                       use --backend sim";
+        let message = "a kernel's RED drops everything above max_threshold; write gentle = false, \
+                       or remove `network = \"tc\"`";
         refuse("queue.gentle", message.to_owned());
     }
     if red.adaptive.is_some() {
-        let message = "adaptive RED is not yet given to a kernel; write false or use --backend sim";
+        let message = "adaptive RED is not yet given to tc; write false, or remove `network = \
+                       \"tc\"`";
         refuse("queue.adaptive", message.to_owned());
     }
     if red.by_size {
-        let message = "a kernel's RED does not look at the sizes of packets; write false or use \
-                       --backend sim";
+        let message = "a kernel's RED does not look at the sizes of packets; write false, or \
+                       remove `network = \"tc\"`";
         refuse("queue.by_size", message.to_owned());
     }
     if red.mean_packet.get() != TYPICAL_PACKET_BYTES {
         let message = format!(
             "a kernel's RED is given packets of {TYPICAL_PACKET_BYTES} bytes; write \
-             \"{TYPICAL_PACKET_BYTES} bytes\" or use --backend sim"
+             \"{TYPICAL_PACKET_BYTES} bytes\", or remove `network = \"tc\"`"
         );
         refuse("queue.mean_packet", message);
     }

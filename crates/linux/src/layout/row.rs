@@ -95,7 +95,7 @@ pub(super) fn row<'a>(topology: &'a Topology, refusals: &mut Refusals) -> Row<'a
             if links.len() > MAX_LINKS {
                 let message = format!(
                     "{} links are more than the {MAX_LINKS} that an IP packet can cross between \
-                     routers; write fewer or use --backend sim",
+                     routers; write fewer, or {REMEDY}",
                     links.len()
                 );
                 refusals.refuse("topology.link", message);

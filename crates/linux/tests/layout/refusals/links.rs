@@ -17,7 +17,7 @@ fn too_many() {
     check(
         &chain(128),
         &["topology.link: 128 links are more than the 127 that an IP packet can cross between \
-           routers; write fewer or use --backend sim"],
+           routers; write fewer, or remove `network = \"tc\"`"],
     );
 }
 
@@ -86,32 +86,30 @@ fn what_a_kernel_is_not_given() {
         |more: &str| with_flow("cc = \"cubic\"").replace("delay = ", &format!("{more}\ndelay = "));
     check(
         &with("loss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.2 }"),
-        &[
-            "topology.bottleneck.loss: a kernel is given losses of packets each by itself, and these \
-           only where nothing else is on the wire; write kind = \"bernoulli\" alone, or use \
-           --backend sim",
-        ],
+        &["topology.bottleneck.loss: tc is given losses of packets each by itself, and these \
+           only where nothing else is on the wire; write kind = \"bernoulli\" alone, or remove \
+           `network = \"tc\"`"],
     );
     check(
         &with("loss = { probability = 0.01, replay = \"ns3\" }"),
-        &[
-            "topology.bottleneck.loss: a kernel draws random numbers of its own and replays none of \
-           ns-3's; remove replay, or use --backend sim",
-        ],
+        &["topology.bottleneck.loss: tc draws random numbers of its own and replays none of \
+           ns-3's; remove replay, or remove `network = \"tc\"`"],
     );
     check(
         &with(
             "jitter = { mean = \"2 ms\", deviation = \"1 ms\" }\nduplication = { probability = 0.1 }",
         ),
         &[
-            "topology.bottleneck.duplication: is not given to a kernel; remove it, or use --backend \
-             sim",
-            "topology.bottleneck.jitter: is not given to a kernel; remove it, or use --backend sim",
+            "topology.bottleneck.duplication: is not given to tc; remove it, or remove `network = \
+             \"tc\"`",
+            "topology.bottleneck.jitter: is not given to tc; remove it, or remove `network = \
+             \"tc\"`",
         ],
     );
     check(
         &with("on_off = { on = \"2 s\", off = \"1 s\" }"),
-        &["topology.bottleneck.on_off: is not given to a kernel; remove it, or use --backend sim"],
+        &["topology.bottleneck.on_off: is not given to tc; remove it, or remove `network = \
+           \"tc\"`"],
     );
 }
 
@@ -120,7 +118,7 @@ fn queues_that_a_kernel_has_not_alike() {
     for (queue, message) in [
         (
             "kind = \"codel\", variant = \"rfc\"",
-            "variant: a kernel does as Linux does; write \"linux\" or use --backend sim",
+            "variant: a kernel does as Linux does; write \"linux\", or remove `network = \"tc\"`",
         ),
         (
             "kind = \"codel\", target = \"5000500 ns\"",
@@ -128,7 +126,8 @@ fn queues_that_a_kernel_has_not_alike() {
         ),
         (
             "kind = \"pie\", burst_allowance = \"1 ms\"",
-            "burst_allowance: a kernel's is always 150 ms; write that or use --backend sim",
+            "burst_allowance: a kernel's is always 150 ms; write that, or remove `network = \
+             \"tc\"`",
         ),
         (
             "kind = \"pie\", tupdate = \"500 us\"",
@@ -144,8 +143,8 @@ fn queues_that_a_kernel_has_not_alike() {
         ),
         (
             "kind = \"cobalt\"",
-            "kind: this discipline is not given to a kernel; write \"droptail\", \"drophead\", \"red\", \
-             \"codel\", \"fq_codel\", \"pie\", \"fq_pie\" or \"sfq\", or use --backend sim",
+            "kind: this discipline is not given to tc; write \"droptail\", \"drophead\", \"red\", \
+             \"codel\", \"fq_codel\", \"pie\", \"fq_pie\" or \"sfq\", or remove `network = \"tc\"`",
         ),
     ] {
         let text = dumbbell("", queue, "cc = \"cubic\"");

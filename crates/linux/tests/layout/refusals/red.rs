@@ -9,7 +9,7 @@ fn gentle() {
     check(
         &with_queue("kind = \"red\", limit = \"60 packets\""),
         &["topology.bottleneck.queue.gentle: a kernel's RED drops everything above \
-           max_threshold; write gentle = false or use --backend sim"],
+           max_threshold; write gentle = false, or remove `network = \"tc\"`"],
     );
 }
 
@@ -109,12 +109,12 @@ fn what_a_kernels_red_does_not_do() {
             "{RED}, adaptive = true, weight = 0.002, by_size = true, mean_packet = \"500 bytes\""
         )),
         &[
-            "topology.bottleneck.queue.adaptive: adaptive RED is not yet given to a kernel; write \
-             false or use --backend sim",
+            "topology.bottleneck.queue.adaptive: adaptive RED is not yet given to tc; write \
+             false, or remove `network = \"tc\"`",
             "topology.bottleneck.queue.by_size: a kernel's RED does not look at the sizes of \
-             packets; write false or use --backend sim",
+             packets; write false, or remove `network = \"tc\"`",
             "topology.bottleneck.queue.mean_packet: a kernel's RED is given packets of 1000 bytes; \
-             write \"1000 bytes\" or use --backend sim",
+             write \"1000 bytes\", or remove `network = \"tc\"`",
         ],
     );
 }

@@ -24,7 +24,7 @@ fn pairs_of_hosts_with_links_of_their_own() {
         &with_flow(&format!("cc = \"cubic\"\ncount = 201\n{access}\n{TC}")),
         &["topology.access: 201 pairs of hosts with links of their own are more than the 200 \
            that a kernel is set up with; let flows share hosts by from and to, remove \
-           topology.access, or use --backend sim"],
+           topology.access, or remove `network = \"tc\"`"],
     );
 }
 

@@ -6,8 +6,8 @@ use super::*;
 fn precedence() {
     check(
         &with_flow("cc = \"cubic\"\nprecedence = 5"),
-        &["flow.0.precedence: 5: no queue that a kernel is given goes by it; leave it out or use \
-           --backend sim"],
+        &["flow.0.precedence: 5: no queue that tc is given goes by it; leave it out, or remove \
+           `network = \"tc\"`"],
     );
 }
 
@@ -24,8 +24,8 @@ fn datagrams() {
         &[
             "flow.1.packet: 43 bytes have no room for the number and the time that a kernel's guest \
              writes into its packets; write \"44 bytes\" or more, or use --backend sim",
-            "flow.udp.precedence: 1: no queue that a kernel is given goes by it; leave it out or use \
-             --backend sim",
+            "flow.udp.precedence: 1: no queue that tc is given goes by it; leave it out, or \
+             remove `network = \"tc\"`",
             "flow.udp.send_buffer: 4801 bytes are no size that a kernel's socket has, even and at most \
              2147483646; write \"4802 bytes\" or use --backend sim",
         ],
@@ -40,10 +40,8 @@ fn datagrams() {
     let captured = format!("{}[capture]\nat = \"everything\"\n", with_flow(BUFFERED));
     check(
         &captured,
-        &[
-            "flow.0.send_buffer: a kernel's flow that waits for its socket sends where no capture sees \
-           it; remove it or [capture], or use --backend sim",
-        ],
+        &["flow.0.send_buffer: on a network of tc, a flow that waits for its socket sends where \
+           no capture sees it; remove it or [capture], or remove `network = \"tc\"`"],
     );
     check(
         &dumbbell("", "limit = \"1 packets\"", BUFFERED),
