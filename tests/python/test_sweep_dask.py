@@ -14,7 +14,7 @@ from distributed import Client, KilledWorker, LocalCluster
 import fairway
 from conftest import ScriptedBackend, run_of
 from fairway.backends.sim import Simulator
-from fairway.errors import InputError, Interrupted, RunFailed
+from fairway.errors import ExperimentError, InputError, Interrupted, RunFailed
 from fairway.experiment.plan import plan
 from fairway.ground import store
 from fairway.ground.inventory import source_of
@@ -252,10 +252,11 @@ def test_a_simulation_that_fails_on_a_worker_fails_as_here(tmp_path, workers, mo
     assert len(list((tmp_path / "s" / store.POINTS).iterdir())) == 1
 
 
-def test_what_a_worker_refuses_is_refused_as_here(tmp_path, workers):
+def test_what_no_worker_can_run_is_refused_before_they_are_asked(tmp_path, workers):
     text = TINY.replace('cc = "reno"', 'cc = "reno"\nprogram = "fairway"\nconnections = "auto"')
-    with pytest.raises(InputError, match="connections"):
+    with pytest.raises(ExperimentError, match="connections"):
         fairway.run(text, tmp_path / "s", dask=workers.scheduler_address)
+    assert not (tmp_path / "s").exists()
 
 
 def test_ctrl_c_keeps_what_has_arrived(tmp_path, workers, process, monkeypatch):

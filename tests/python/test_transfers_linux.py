@@ -8,7 +8,7 @@ import pytest
 
 import fairway
 from fairway.backends.linux import cache
-from fairway.errors import InputError
+from fairway.errors import ExperimentError
 from fairway.results.run import Run
 
 #: Payload over frame: 1448 of 1538 bytes.
@@ -102,7 +102,7 @@ def test_streams_are_chosen_with_reasons():
 def test_the_simulator_refuses_what_only_a_program_chooses():
     flow = 'connections = "auto"\nprogram = "fairway"'
     given = {"duration": 20, "start": 8, "delay": "100 ms", "stack": "", "flow": flow}
-    with pytest.raises(InputError, match=r"flow\.transfer\.connections: \"auto\""):
+    with pytest.raises(ExperimentError, match=r"flow\.transfer\.connections: \"auto\""):
         fairway.run(EXPERIMENT.format(**given))
 
 

@@ -168,7 +168,7 @@ def experiments(
             label, text = code(choice), specimen_of_kind(above, section, choice)
         else:
             label, text = code(choice), with_value(path, choice)
-        if text is not None and accepts(_core.check_captures, text):
+        if text is not None and accepts(_core.check_for_simulator, text):
             yield label, text
 
 
