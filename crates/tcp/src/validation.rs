@@ -23,9 +23,10 @@ impl Validation {
         }
     }
 
-    /// Whether a window of `cwnd` packets may grow. In slow start, using half of it suffices.
-    pub fn allows_growth(&self, cwnd: u64, ssthresh: u64) -> bool {
-        self.limited || (cwnd < ssthresh && cwnd < 2 * self.most_outstanding)
+    /// Whether a window of `cwnd` bytes, in segments of `mss`, may grow. In slow start, using half of it
+    /// suffices.
+    pub fn allows_growth(&self, cwnd: u64, ssthresh: u64, mss: u64) -> bool {
+        self.limited || (cwnd < ssthresh && cwnd < 2 * self.most_outstanding * mss)
     }
 }
 
@@ -33,18 +34,22 @@ impl Validation {
 mod tests {
     use super::*;
 
+    const MSS: u64 = 1_000;
+
     #[test]
     fn a_window_grows_if_filled_or_in_slow_start_half_filled() {
         let mut use_ = Validation::default();
         use_.after_sending(false, 6, 0, 5_100);
-        assert!(use_.allows_growth(11, u64::MAX) && !use_.allows_growth(12, u64::MAX));
-        assert!(!use_.allows_growth(10, 10));
+        assert!(
+            use_.allows_growth(11_000, u64::MAX, MSS) && !use_.allows_growth(12_000, u64::MAX, MSS)
+        );
+        assert!(!use_.allows_growth(10_000, 10_000, MSS));
         use_.after_sending(true, 10, 0, 10_000);
-        assert!(use_.allows_growth(10, 10));
+        assert!(use_.allows_growth(10_000, 10_000, MSS));
         // Held for a round trip: a lower use counts only after the data sent is acknowledged.
         use_.after_sending(false, 1, 9_000, 10_000);
-        assert!(use_.allows_growth(10, 10));
+        assert!(use_.allows_growth(10_000, 10_000, MSS));
         use_.after_sending(false, 1, 10_000, 11_000);
-        assert!(!use_.allows_growth(10, 10));
+        assert!(!use_.allows_growth(10_000, 10_000, MSS));
     }
 }

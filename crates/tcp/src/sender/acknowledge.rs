@@ -327,8 +327,7 @@ impl Sender {
             return true;
         }
         if self.stack.window.cwnd_validation {
-            let mss = self.mss();
-            return self.validation.allows_growth(cwnd / mss, self.cc.ssthresh() / mss);
+            return self.validation.allows_growth(cwnd, self.cc.ssthresh(), self.mss());
         }
         self.policy.was_window_used(self, prior_pipe)
     }
