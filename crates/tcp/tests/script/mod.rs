@@ -190,7 +190,6 @@ impl Script {
     pub fn run(&mut self, ms: u64) {
         let until = Time::ZERO + Duration::from_millis(ms);
         loop {
-            self.travelling.make_contiguous().sort_by_key(|(at, _)| *at);
             let arrival = self.travelling.front().map_or(Time::NEVER, |(at, _)| *at);
             let timers = [self.source.poll_timeout(), self.sink.poll_timeout()];
             let next = arrival.min(timers[0]).min(timers[1]);
@@ -280,18 +279,24 @@ impl Script {
             }
             Some(Fate::Late(by)) => {
                 self.note(Line { text: line.text + " late", data: None, ..line });
-                let arrival = self.now + DELAY + by;
-                return self.travelling.push_back((arrival, segment));
+                return self.travel(by, segment);
             }
             Some(Fate::Marked) => {
                 assert!(segment.flags.has(Flags::ECT), "{name} may not be marked");
                 segment.flags = segment.flags.with(Flags::CE);
                 self.note(Line { text: line.text + " marked", data: None, ..line });
-                return self.travelling.push_back((self.now + DELAY, segment));
+                return self.travel(Duration::ZERO, segment);
             }
         }
         self.note(line);
-        self.travelling.push_back((self.now + DELAY, segment));
+        self.travel(Duration::ZERO, segment);
+    }
+
+    /// Sends a segment on its way, which takes `longer` than the others'.
+    fn travel(&mut self, longer: Duration, segment: Segment) {
+        let arrival = self.now + DELAY + longer;
+        let at = self.travelling.partition_point(|(earlier, _)| *earlier <= arrival);
+        self.travelling.insert(at, (arrival, segment));
     }
 
     /// Adds a line, or continues the last one.
