@@ -84,6 +84,12 @@ def test_records_become_a_run(recorded, temporary):
     assert_nothing_left(temporary)
 
 
+def test_memory_placed_at_random_is_told(recorded):
+    (recorded / "aslr").write_text("Operation not permitted")
+    (warning,) = fairway.run(EXPERIMENT, backend="linux").warnings
+    assert "memory at random (personality: Operation not permitted)" in warning
+
+
 def test_tcp_info_has_every_field_and_nulls_for_later_ones(recorded):
     run = fairway.run(EXPERIMENT, backend="linux")
     assert run.tcp_info.schema == pl.Schema(result_schema.frame("tcp_info"))

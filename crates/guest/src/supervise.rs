@@ -11,11 +11,12 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::personality::{self, Persona};
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
@@ -25,6 +26,8 @@ use nix::unistd::Pid;
 
 /// What the supervisor is asked to do by its first argument.
 pub const COMMAND: &str = "supervise";
+/// File of the run directory that says why the host places the kernel's memory at random, if it does.
+pub const ASLR: &str = "aslr";
 /// Exit code when the kernel could not be started, as a shell has it.
 const NOT_STARTED: u8 = 127;
 /// Added to the number of the signal that has ended the kernel, as a shell does it.
@@ -64,6 +67,7 @@ impl Supervisor {
         };
         // A kernel that panics aborts, and its memory is large.
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+        place_memory_alike(Path::new(&directory));
         set_child_subreaper(true)?;
         // What a started program inherits of this, the standard library undoes.
         let mut asked = SigSet::empty();
@@ -133,6 +137,21 @@ impl Supervisor {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let ended = waitid(Id::Pid(self.group()), flags)? != WaitStatus::StillAlive;
         Ok(ended.then_some(End::Kernel))
+    }
+}
+
+/// Turns address space layout randomization off for the kernel that this process starts.
+///
+/// A kernel takes the room between its program and its heap, up to 1 GiB at random, into its memory map
+/// (arch/um/kernel/um_arch.c, `linux_main`; `arch_randomize_brk` of the host). So it would have up to
+/// 16 MB more or less memory in each run, and do some of its housekeeping at other ticks. Containers
+/// may refuse it.
+fn place_memory_alike(directory: &Path) {
+    let turned_off = personality::get()
+        .and_then(|persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE));
+    if let Err(error) = turned_off {
+        // A directory that takes no file takes no results either.
+        let _ = fs::write(directory.join(ASLR), error.desc());
     }
 }
 

@@ -1,9 +1,11 @@
 //! The supervisor, with shells in the place of kernels.
 
+#![allow(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "processes of the host take its time")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -21,18 +23,29 @@ struct Supervised {
 impl Supervised {
     /// Starts a script that finds its directory in `$1`.
     fn start(name: &str, script: &str) -> Self {
+        Self::start_after(name, script, || Ok(()))
+    }
+
+    /// Likewise, after the supervisor's process has done something.
+    fn start_after(
+        name: &str,
+        script: &str,
+        before: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         let name = format!("fairway-supervise-{}-{name}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_fairway-guest"))
+        let mut supervisor = Command::new(env!("CARGO_BIN_EXE_fairway-guest"));
+        supervisor
             .arg("supervise")
             .args([&directory, Path::new("/bin/sh")])
             .args(["-c", script, "sh"])
             .arg(&directory)
             .stdin(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        // SAFETY: what is done makes one call of the kernel at most.
+        unsafe { supervisor.pre_exec(before) };
+        let child = supervisor.spawn().unwrap();
         Supervised { directory, child }
     }
 
@@ -126,6 +139,53 @@ fn a_signal_ends_what_has_left_the_group_as_well() {
     );
     assert_eq!(supervised.end().code(), Some(128 + 9));
     assert!(!runs(kernel) && !runs(far));
+}
+
+const PERSONALITY: &str = "cat /proc/self/personality > $1/personality";
+
+/// What a container does: has every call of personality(2) fail with EPERM.
+fn refuse_personality() -> io::Result<()> {
+    // The call's number, then: if it is that one, go on, else skip one instruction.
+    let code = |code: u32, skipped: u8, value: u32| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: skipped,
+        k: value,
+    };
+    let number = libc::SYS_personality as u32;
+    let mut filter = [
+        code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, number),
+        code(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        code(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program and its filter live longer than the calls.
+    let results = unsafe {
+        [
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program),
+        ]
+    };
+    if results == [0, 0] { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn a_kernel_has_its_memory_at_the_same_place_each_time() {
+    let mut supervised = Supervised::start("personality", PERSONALITY);
+    assert_eq!(supervised.end().code(), Some(0));
+    let persona = fs::read_to_string(supervised.directory.join("personality")).unwrap();
+    // ADDR_NO_RANDOMIZE of linux/personality.h, but in a container that refuses it.
+    let is_refused = supervised.directory.join("aslr").exists();
+    assert_eq!(persona.trim(), if is_refused { "00000000" } else { "00040000" });
+}
+
+#[test]
+fn a_host_that_places_memory_at_random_is_told_of() {
+    let mut supervised = Supervised::start_after("random", PERSONALITY, refuse_personality);
+    assert_eq!(supervised.end().code(), Some(0));
+    let why = fs::read_to_string(supervised.directory.join("aslr")).unwrap();
+    assert_eq!(why, "Operation not permitted");
 }
 
 #[test]

@@ -17,7 +17,7 @@ from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import cache, modules, packaged, programs, saved_files
 from fairway.backends.linux.kernel import Kernel
-from fairway.backends.linux.machine import AGENT, NETWORK, Machine, run_directory
+from fairway.backends.linux.machine import AGENT, NETWORK, Machine, cautions, run_directory
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
@@ -84,6 +84,7 @@ class Linux:
                 raise RunFailed(str(error)) from None
             captures = _kept(directory / "pcap")
             saved = saved_files.collect(directory, places)
+            of_host = cautions(directory)
         wall_s = time.perf_counter() - started
         run = Run(
             experiment=experiment,
@@ -93,6 +94,7 @@ class Linux:
                 **programs.ran(data),
                 "kernel": self._said(data),
                 "warnings": [
+                    *of_host,
                     *_cautions_of_run(self._kernel, data),
                     *([] if saved is None else saved.said),
                 ],

@@ -48,6 +48,8 @@ _NO_MEMORY = ("System is deadlocked on memory", "Out of memory: ")
 _HERE = "/proc/self/cwd"
 #: Exit codes of the supervisor: this and more are signals.
 _SIGNALLED = 128
+#: Where the supervisor says why the host places the kernel's memory at random, if it does.
+_ASLR = "aslr"
 
 
 @contextlib.contextmanager
@@ -60,6 +62,17 @@ def run_directory() -> Iterator[Path]:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def cautions(directory: Path) -> list[str]:
+    """What there is to say of how the host has let a kernel run, which had this run directory."""
+    if not (why := _tail(directory / _ASLR, _LAST_BYTES)):
+        return []
+    return [
+        f"this machine placed the kernel's memory at random (personality: {why}), so its size "
+        "differs by some megabytes from run to run, and packets may leave nanoseconds earlier or "
+        "later; a container needs a seccomp profile that allows personality(2)"
+    ]
 
 
 class Machine:
