@@ -142,10 +142,9 @@ impl Supervisor {
 
 /// Turns address space layout randomization off for the kernel that this process starts.
 ///
-/// A kernel takes the room between its program and its heap, up to 1 GiB at random, into its memory map
-/// (arch/um/kernel/um_arch.c, `linux_main`; `arch_randomize_brk` of the host). So it would have up to
-/// 16 MB more or less memory in each run, and do some of its housekeeping at other ticks. Containers
-/// may refuse it.
+/// A kernel counts the room between its program and its heap, up to 1 GiB at random, as memory
+/// (arch/um/kernel/um_arch.c, `linux_main`; `arch_randomize_brk` of the host), and sizes its tables and
+/// limits by that: it would have 8,192 or 16,384 hash buckets for connections. Containers may refuse it.
 fn place_memory_alike(directory: &Path) {
     let turned_off = personality::get()
         .and_then(|persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE));

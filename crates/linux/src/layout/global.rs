@@ -14,6 +14,11 @@ const USUAL_MAX_BUFFER: u64 = 212_992;
 /// the kernel's own. Without it, the
 /// kernel allows as many as an eighth of its memory holds (kernel/fork.c, `set_max_threads`).
 const THREADS: usize = 1000;
+/// Connections that a namespace may have in TIME_WAIT, and that the kernel may have without a program: as
+/// many as on a machine of 64 GiB (net/ipv4/tcp.c, `tcp_init`: half of its 524,288 hash buckets). The kernel
+/// of a run has less memory, and is all hosts. Beyond them it forgets connections and answers late segments
+/// with a reset.
+pub(super) const CLOSED: u64 = 1 << 18;
 /// Pages of `tcp_mem`.
 const PAGE: u64 = 4096;
 
@@ -50,6 +55,7 @@ pub(super) fn sysctls(experiment: &Experiment) -> Vec<Sysctl> {
         ("net/core/wmem_max", largest(|stack| stack.buffers.send_buffer).to_string()),
         ("net/core/netdev_max_backlog", BACKLOG.to_string()),
         ("net/ipv4/tcp_mem", format!("{pages} {pages} {pages}")),
+        ("net/ipv4/tcp_max_orphans", CLOSED.to_string()),
         ("kernel/threads-max", threads.to_string()),
     ]
     .map(|(path, value)| (path.to_owned(), value))

@@ -233,6 +233,7 @@ fn settings(index: usize, flow: &Flow, refusals: &mut Refusals) -> Settings {
         ipv4("tcp_reordering", stack.losses.reordering.to_string()),
         ipv4("tcp_slow_start_after_idle", switch(stack.window.slow_start_after_idle)),
         ipv4("tcp_no_metrics_save", "1".to_owned()),
+        ipv4("tcp_max_tw_buckets", super::global::CLOSED.to_string()),
     ];
     for (key, buffer) in [
         ("receive_buffer", stack.buffers.receive_buffer),

@@ -69,9 +69,9 @@ def cautions(directory: Path) -> list[str]:
     if not (why := _tail(directory / _ASLR, _LAST_BYTES)):
         return []
     return [
-        f"this machine placed the kernel's memory at random (personality: {why}), so its size "
-        "differs by some megabytes from run to run, and packets may leave nanoseconds earlier or "
-        "later; a container needs a seccomp profile that allows personality(2)"
+        f"this machine placed the kernel's memory at random (personality: {why}), so the limits "
+        "that it takes from its size may differ from run to run; a container needs a seccomp "
+        "profile that allows personality(2)"
     ]
 
 
