@@ -39,7 +39,8 @@ def test_a_file_arrives_and_both_ends_keep_records(source, tmp_path, security):
         done = command(
             "send", source, receiver.address, "--token", receiver.token(), "--streams", STREAMS,
             "--cc", "reno", "--chunk", "256 KiB", "--interval", "50 ms",
-            "--record", records["sender"], *security,
+            # A part for each: otherwise one stream may take all before the others begin.
+            "--striping", "static", "--record", records["sender"], *security,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert receiver.ended() == 0, receiver.printed
