@@ -90,6 +90,28 @@ def test_memory_placed_at_random_is_told(recorded):
     assert "memory at random (personality: Operation not permitted)" in warning
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "Out of memory: Killed process 29 (tail) total-vm:2900kB, anon-rss:9kB",
+            "the kernel ran out of memory and killed tail; `memory` in [linux] gives it more",
+        ),
+        (
+            "UML ran out of memory on the host side! This can happen due to a memory limitation",
+            "sysctl vm.max_map_count=1048576",
+        ),
+    ],
+)
+def test_a_process_that_was_killed_for_its_memory_is_told(
+    recorded, tmp_path, monkeypatch, line, expected
+):
+    script = f'{COPY.replace("$RECORDS", str(recorded))}echo "{line}"; echo "{line}"\n'
+    fake_kernel(tmp_path / "k", script, monkeypatch)
+    (warning,) = fairway.run(EXPERIMENT, backend="linux").warnings
+    assert warning.endswith(expected)
+
+
 def test_tcp_info_has_every_field_and_nulls_for_later_ones(recorded):
     run = fairway.run(EXPERIMENT, backend="linux")
     assert run.tcp_info.schema == pl.Schema(result_schema.frame("tcp_info"))

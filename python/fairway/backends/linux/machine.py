@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,8 @@ _PATIENCE_S = 60.0
 _TICK_S = 0.05
 #: How long the supervisor may take to end everything; it takes milliseconds.
 _FAREWELL_S = 10.0
+#: File of what the kernel's console shows.
+_CONSOLE = "console"
 #: A kernel whose console has grown beyond this has gone mad.
 _MAX_CONSOLE_BYTES = 16 << 20
 #: What of a console goes into an error: its last lines, and the one that says why, before the
@@ -44,6 +47,11 @@ _LAST_BYTES = 8192
 _REASON = "Kernel panic"
 #: What a kernel without memory says (mm/oom_kill.c, `out_of_memory` and `__oom_kill_process`).
 _NO_MEMORY = ("System is deadlocked on memory", "Out of memory: ")
+#: What it says when it has killed a process whose pages the host did not map (arch/um/kernel/tlb.c,
+#: `report_enomem`).
+_UNMAPPED = "UML ran out of memory on the host side"
+#: What it says of a process that it has killed for its memory, by name.
+_KILLED = re.compile(r"Out of memory: Killed process \d+ \((.*)\) total-vm")
 #: The run directory as the kernel's process sees it: its working directory.
 _HERE = "/proc/self/cwd"
 #: Exit codes of the supervisor: this and more are signals.
@@ -65,14 +73,25 @@ def run_directory() -> Iterator[Path]:
 
 
 def cautions(directory: Path) -> list[str]:
-    """What there is to say of how the host has let a kernel run, which had this run directory."""
-    if not (why := _tail(directory / _ASLR, _LAST_BYTES)):
-        return []
-    return [
-        f"this machine placed the kernel's memory at random (personality: {why}), so the limits "
-        "that it takes from its size may differ from run to run; a container needs a seccomp "
-        "profile that allows personality(2)"
+    """What there is to say of a kernel that has carried out the plan of this run directory."""
+    console = _tail(directory / _CONSOLE, _MAX_CONSOLE_BYTES)
+    said = [
+        f"the kernel ran out of memory and killed {name}; `memory` in [linux] gives it more"
+        for name in dict.fromkeys(_KILLED.findall(console))
     ]
+    if _UNMAPPED in console:
+        said.append(
+            "a process was killed, since the host maps no more pages for it: vm.max_map_count is "
+            "65530 by default, enough for some 250 MB; as root on this machine: "
+            "sysctl vm.max_map_count=1048576"
+        )
+    if why := _tail(directory / _ASLR, _LAST_BYTES):
+        said.append(
+            f"this machine placed the kernel's memory at random (personality: {why}), so the "
+            "limits that it takes from its size may differ from run to run; a container needs a "
+            "seccomp profile that allows personality(2)"
+        )
+    return said
 
 
 class Machine:
@@ -92,7 +111,7 @@ class Machine:
     ) -> None:
         self._kernel = kernel
         self._directory = directory
-        self._console = directory / "console"
+        self._console = directory / _CONSOLE
         self._memory_bytes = memory_bytes
         self._memory_place = place_for(memory_bytes)
         self._seed = seed
