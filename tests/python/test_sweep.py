@@ -38,6 +38,17 @@ def test_outcomes_keep_the_order_of_the_file_whatever_finishes_first(tmp_path):
     assert sweep.table["asymmetry"].to_list() == [0.5, 0.5, 0.0, 0.0]
 
 
+def test_seeds_as_an_axis_are_a_column_beside_those_of_the_runs(tmp_path):
+    text = SWEEP.replace('"flow.0.cc" = ["bic", "htcp"]', "seed = [5, 7]")
+    sweep = run_plan(plan(text), ScriptedBackend(share), directory=tmp_path / "s")
+    # Repetition 0 has the experiment's own seed.
+    for table in (sweep.table, sweep.flows):
+        rows = table.unique(["experiment_seed", "repetition"], maintain_order=True)
+        assert rows["experiment_seed"].to_list() == [5, 5, 7, 7]
+        seeds = rows["seed"].to_list()
+        assert (seeds[0], seeds[2], len(set(seeds))) == (5, 7, 4)
+
+
 def test_a_finished_sweep_is_not_run_again(tmp_path):
     backend = ScriptedBackend(share)
     first = run_plan(plan(SWEEP), backend, directory=tmp_path / "s")

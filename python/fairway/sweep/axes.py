@@ -17,6 +17,8 @@ _ENDINGS = {"s": "_s", "bit/s": "_bps", "bytes": "_bytes", "packets": "_packets"
             "segments": "_segments", "bdp": "_bdp"}  # fmt: skip
 #: Digits that a number of units has at most: 0.057 s is 57 ms, and not 57.00000000000001.
 _DIGITS = 12
+#: The column of an axis of seeds: `seed` is the run's, which in repetitions derives from it.
+_EXPERIMENT_SEED = "experiment_seed"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def axis_of(path: str, values: Sequence[Any]) -> Axis:
     """
     kinds = {type(value) for value in values}
     if kinds <= {int, float}:
-        return Axis(path, path, tuple(map(float, values)))
+        column = _EXPERIMENT_SEED if path == "seed" else path
+        return Axis(path, column, tuple(map(float, values)))
     if kinds == {str}:
         found = [_core.measured(value) for value in values]
         measured = [one for one in found if one is not None]
