@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 
 import polars as pl
 import pytest
@@ -140,6 +141,22 @@ def test_the_content_hash_depends_on_everything_that_matters():
     # printf '{"backend":"sim","experiment":{"seed":1},"version":"1"}' | sha256sum
     known = "fe95582b36fdf6088d40fc964271c5c0e6f860dc16b5e3a8c7d95591947e15d0"
     assert store.content_hash({"seed": 1}, "sim", "1") == known
+
+
+def test_a_kept_file_that_does_not_fit_is_an_error_in_words(tmp_path):
+    run = scripted_run()
+    (tmp_path / "files" / "s0").mkdir(parents=True)
+    (tmp_path / "files" / "s0" / "big").write_bytes(bytes(1 << 20))
+    run.kept_files = tmp_path / "files"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, limits[1]))
+    try:
+        with pytest.raises(InputError) as failed:
+            run.save(tmp_path / "run", report=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(failed.value) == f"cannot write {tmp_path}/run: {os.strerror(errno.EFBIG)}"
+    assert [path.name for path in tmp_path.iterdir()] == ["files"]
 
 
 @pytest.mark.parametrize("damage", ["manifest.json", "summary.json", "series.parquet"])

@@ -431,6 +431,21 @@ def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
         (directory / name).write_bytes(content)
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a directory of files and directories, into another that may be there.
+
+    Raises:
+        OSError: What befell the first file that could not be copied; `shutil.copytree` goes on, and
+            raises a list of texts without a number.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in sorted(source.iterdir()):
+        if entry.is_dir():
+            copy_tree(entry, target / entry.name)
+        else:
+            shutil.copy2(entry, target / entry.name)
+
+
 def flush_file_system(root: Path) -> None:
     """Flush everything below `root` to disk, in one go where the system can (`syncfs` of Linux)."""
     import ctypes

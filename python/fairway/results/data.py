@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -301,7 +300,7 @@ class RunData:
     def write_kept_files(self, target: Path) -> None:
         """Put the files that programs have written, if some are kept, into its directory."""
         for host in self.kept_files.iterdir() if self.kept_files is not None else ():
-            shutil.copytree(host, target / FILES / host.name)
+            store.copy_tree(host, target / FILES / host.name)
 
     def lies_in(self, directory: Path) -> None:
         """Be told that all of it was saved: temporary directories are removed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -152,7 +151,7 @@ class Directories:
         if place != outcome.directory:
             source = staged if staged.exists() else outcome.directory
             with writing(place):
-                shutil.copytree(source, self._scratch.path / place.name, dirs_exist_ok=True)
+                store.copy_tree(source, self._scratch.path / place.name)
         return replace(outcome, point=point, directory=place)
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:
