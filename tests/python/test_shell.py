@@ -525,6 +525,8 @@ program = ["ping", "-c", "4", "-s", "1000", "left"]
     # Each of the nine requests and its answer: 1000 bytes and the header of ICMP.
     for name in ("there", "there/reverse"):
         assert flows[name]["goodput_bps"] * 6 / 8 == pytest.approx(9 * 1008)
+    # Flows and `programs` tell of them; as an application each had a goodput of 0.
+    assert "applications" not in run.summary
     told = [warning.partition(";")[0] for warning in run.warnings]
     assert told == [
         f"flow {name}: its packets are counted as those of flow there, which has the same hosts"

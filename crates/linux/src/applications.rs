@@ -7,7 +7,7 @@ use fairway_guest::plan::{Plan, Row};
 use fairway_guest::record::{ApplicationTotals, FlowTotals, Totals};
 use fairway_schema::{ApplicationSummary, CompletionSummary, FlowSummary};
 use fairway_sim::{FoundTransfer, completions_of_run};
-use fairway_spec::{Application, Experiment, Flow, Source};
+use fairway_spec::{Application, Experiment, Flow, Source, Workload};
 use fairway_units::{Bytes, Duration, Time};
 
 use crate::programs::{by_guest, by_program};
@@ -24,7 +24,9 @@ pub(crate) fn summaries(
     let rows = plan.rows();
     let mut found = BTreeMap::new();
     for (index, application) in experiment.applications.iter().enumerate() {
-        if programs.contains(&application.id.as_str()) {
+        // What commands do, their own rows tell.
+        let is_command = matches!(application.workload, Workload::Program(_));
+        if is_command || programs.contains(&application.id.as_str()) {
             continue;
         }
         let is_own = |row: &Row| {

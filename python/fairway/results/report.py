@@ -246,8 +246,7 @@ _BESIDE = 4
 def application_tables(run: RunData) -> list[Table]:
     """One table for each kind of application, one line per figure."""
     tables = []
-    # Of programs, `program_tables` says more.
-    entries = [one for one in run.summary.get("applications", []) if one["kind"] != "program"]
+    entries = run.summary.get("applications", [])
     for kind in dict.fromkeys(entry["kind"] for entry in entries):
         own = [entry for entry in entries if entry["kind"] == kind]
         figures = [
