@@ -18,9 +18,11 @@ from fairway.backends.linux.compile import BuildFailed, missing_options
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.recipe import (
     CLOCK,
+    COPIES,
     DEVICES,
     EDITS,
     HZ,
+    PROGRAMS,
     RANDOMNESS,
     RANGES,
     READINGS,
@@ -99,6 +101,10 @@ linux:
 """
 
 
+TRACED = "\tif (ptrace(PTRACE_OLDSETOPTIONS, pid, NULL, (void *) PTRACE_O_TRACESYSGOOD) < 0) {\n"
+COPIED = TRACED.replace("(void *) ", "(void *)")
+
+
 def fake_tree(place: Path, **files: str) -> Path:
     """A source tree that is just large enough, with files replaced by keyword."""
     texts = {
@@ -109,6 +115,7 @@ def fake_tree(place: Path, **files: str) -> Path:
         "arch/um/os-Linux/util.c": UTIL,
         "arch/um/os-Linux/signal.c": SIGNALS,
         "arch/x86/um/syscalls_64.c": TASK,
+        PROGRAMS.file: TRACED + COPIED,
         "arch/um/include/linux/time-internal.h": CLOCK_OF_TREE,
         "arch/um/kernel/time.c": TIME,
         "kernel/time/hrtimer.c": HRTIMER,
@@ -153,6 +160,9 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     assert "arch_prctl" not in tasks
     assert tasks.endswith("return;\n\n\tto->thread.regs.regs.gp[FS_BASE / sizeof(unsigned long)] "
                           "= to->thread.arch.fs;\n}\n")  # fmt: skip
+    both = "(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))"
+    programs = (TRACED + COPIED).replace("PTRACE_O_TRACESYSGOOD)", both)
+    assert (tree / PROGRAMS.file).read_text() == programs
     clock = (tree / CLOCK.file).read_text()
     assert clock == CLOCK_OF_TREE.replace("256", "1").replace("500", "1")
     time = (tree / READINGS.file).read_text()
@@ -221,6 +231,14 @@ def test_kernels_whose_tasks_keep_their_thread_pointer_need_no_edit(tmp_path):
         tmp_path / "newer", **{TASKS.file: "/* Nothing needs to be done on x86_64. */"}
     )
     assert apply(tree) == ([edit for edit in EDITS if edit != TASKS], [])
+
+
+def test_kernels_that_copy_no_processes_need_no_edit_of_copies(tmp_path):
+    said = '"%s : PTRACE_SETOPTIONS failed, errno = %d\\n"'
+    tree = fake_tree(tmp_path / "newer", **{PROGRAMS.file: TRACED + said})
+    assert apply(tree) == ([edit for edit in EDITS if edit != COPIES], [])
+    _, warnings = apply(fake_tree(tmp_path / "unknown", **{PROGRAMS.file: TRACED}))
+    assert "may leave its programs running on this machine" in warnings[0]
 
 
 def test_every_congestion_control_in_the_data_is_named_in_the_makefile(tmp_path):

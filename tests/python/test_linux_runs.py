@@ -283,6 +283,33 @@ def test_python_killed_leaves_no_process_of_the_kernel(kernel, temporary, spinni
     assert_nothing_left(temporary)
 
 
+def test_programs_end_with_a_kernel_that_is_killed(kernel, temporary, spinning):
+    if kernel.digest != cache.default_digest():
+        pytest.skip(f"{kernel.path} is not the one that this version builds")
+    python = subprocess.Popen([sys.executable, "-c", BOOT, spinning])
+    try:
+        until(lambda: len(processes_with(str(temporary))) >= 5, python)
+        (supervisor,) = [pid for pid in processes_with(str(temporary)) if parent(pid) == python.pid]
+        (killed,) = [pid for pid in processes_with(str(temporary)) if parent(pid) == supervisor]
+        # It would kill them: the host, which is quicker, has to.
+        os.kill(supervisor, signal.SIGSTOP)
+        try:
+            os.kill(killed, signal.SIGKILL)
+            until(lambda: set(processes_with(str(temporary))) == {python.pid, supervisor}, python)
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        assert python.wait() == 1
+    finally:
+        python.kill()
+        python.wait()
+    assert_nothing_left(temporary)
+
+
+def parent(pid: int) -> int:
+    """The parent of a process: the second word behind its name (proc_pid_stat(5))."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 APPLICATIONS = """
 title = "Users on a kernel"
 duration = "12 s"

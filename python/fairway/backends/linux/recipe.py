@@ -117,6 +117,27 @@ TASKS = Edit(
     unless=("arch/x86/um/syscalls_64.c", "Nothing needs to be done on x86_64"),
 )
 
+# The host lets programs go whose kernel is killed: they would go on as its own, with its files. In
+# Linux 6.1 copies of a process are made elsewhere.
+_FREE = "a kernel that is killed may leave its programs running on this machine, with its files"
+PROGRAMS = Edit(
+    file="arch/um/os-Linux/skas/process.c",
+    find="(void *) PTRACE_O_TRACESYSGOOD) < 0",
+    replace="(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0",
+    why="programs that end with their kernel",
+    required=False,
+    otherwise=_FREE,
+)
+COPIES = Edit(
+    file="arch/um/os-Linux/skas/process.c",
+    find="(void *)PTRACE_O_TRACESYSGOOD) < 0",
+    replace="(void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)) < 0",
+    why="copies of programs that end with their kernel",
+    required=False,
+    otherwise=_FREE,
+    unless=("arch/um/os-Linux/skas/process.c", "%s : PTRACE_SETOPTIONS failed"),
+)
+
 # With a unit of 256 ns, and timers at least 500 ns ahead and a nanosecond late, each packet is late
 # by some hundred nanoseconds, and meets another place in a queue or another slot of a radio than in
 # the simulator.
@@ -204,6 +225,8 @@ EDITS = (
     RANDOMNESS,
     TIMERS,
     TASKS,
+    PROGRAMS,
+    COPIES,
     CLOCK,
     ALARMS,
     READINGS,
