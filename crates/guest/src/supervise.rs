@@ -10,12 +10,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::resource::{Resource, setrlimit};
@@ -50,6 +53,8 @@ struct Supervisor {
     directory: PathBuf,
     kernel: std::process::Child,
     signals: SignalFd,
+    /// Says that the processor is taken, until this is gone.
+    _processor: Option<UnixListener>,
 }
 
 /// Why the supervisor stops.
@@ -75,6 +80,7 @@ impl Supervisor {
             asked.add(signal);
         }
         asked.thread_block()?;
+        let processor = take_a_processor();
         let signals = SignalFd::with_flags(&asked, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let kernel = Command::new(&kernel)
             .args(arguments)
@@ -84,7 +90,7 @@ impl Supervisor {
             .map_err(|error| {
                 io::Error::other(format!("starting {}: {error}", kernel.to_string_lossy()))
             })?;
-        Ok(Supervisor { directory: directory.into(), kernel, signals })
+        Ok(Supervisor { directory: directory.into(), kernel, signals, _processor: processor })
     }
 
     fn work(mut self) -> ExitCode {
@@ -152,6 +158,26 @@ fn place_memory_alike(directory: &Path) {
         // A directory that takes no file takes no results either.
         let _ = fs::write(directory.join(ASLR), error.desc());
     }
+}
+
+/// Keeps this process, and the kernel that it starts, on a processor that no other kernel has, if there
+/// is one. An abstract name (unix(7)) is the mark that one has it, and goes with the supervisor.
+///
+/// Of a kernel and its programs one runs at a time, and a system call of a program is several changes from
+/// one to the other. Between two processors, of which the idle one sleeps, a change took 48 µs on a virtual
+/// machine, and 3 to 5 µs on one.
+fn take_a_processor() -> Option<UnixListener> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
+    let numbers = (0..CpuSet::count()).filter(|number| allowed.is_set(*number).unwrap_or(false));
+    for number in numbers {
+        let name = SocketAddr::from_abstract_name(format!("fairway-processor-{number}")).ok()?;
+        let Ok(mark) = UnixListener::bind_addr(&name) else { continue };
+        let mut only = CpuSet::new();
+        only.set(number).ok()?;
+        sched_setaffinity(Pid::from_raw(0), &only).ok()?;
+        return Some(mark);
+    }
+    None
 }
 
 /// Kills all that the supervisor has inherited, and waits for it.

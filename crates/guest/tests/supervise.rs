@@ -189,6 +189,25 @@ fn a_host_that_places_memory_at_random_is_told_of() {
 }
 
 #[test]
+fn no_two_kernels_have_the_same_processor() {
+    let script = "grep Cpus_allowed_list /proc/self/status > $1/new
+        mv $1/new $1/processors; exec sleep 1000";
+    let mut kernels = ["one", "other"].map(|name| Supervised::start(name, script));
+    let taken = kernels.each_ref().map(|kernel| {
+        let file = kernel.directory.join("processors");
+        wait(|| file.exists());
+        let line = fs::read_to_string(file).unwrap();
+        line.rsplit_once('\t').unwrap().1.trim().parse::<u32>().ok()
+    });
+    for kernel in &mut kernels {
+        kernel.close("end\n");
+        kernel.end();
+    }
+    // With other kernels beside, or a single processor, there may be none for these.
+    assert!(taken[0].is_none() || taken[0] != taken[1], "{taken:?}");
+}
+
+#[test]
 fn what_cannot_be_started_is_told() {
     let said = Command::new(env!("CARGO_BIN_EXE_fairway-guest"))
         .args(["supervise", "/nowhere", "/nowhere/linux"])
