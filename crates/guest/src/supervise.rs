@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::resource::{Resource, setrlimit};
@@ -30,7 +30,7 @@ use nix::unistd::Pid;
 /// What the supervisor is asked to do by its first argument.
 pub const COMMAND: &str = "supervise";
 /// File of the run directory that says why the host places the kernel's memory at random, if it does.
-pub const ASLR: &str = "aslr";
+const ASLR: &str = "aslr";
 /// Exit code when the kernel could not be started, as a shell has it.
 const NOT_STARTED: u8 = 127;
 /// Added to the number of the signal that has ended the kernel, as a shell does it.
@@ -72,7 +72,7 @@ impl Supervisor {
         };
         // A kernel that panics aborts, and its memory is large.
         setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-        place_memory_alike(Path::new(&directory));
+        turn_off_aslr(Path::new(&directory));
         set_child_subreaper(true)?;
         // What a started program inherits of this, the standard library undoes.
         let mut asked = SigSet::empty();
@@ -151,7 +151,7 @@ impl Supervisor {
 /// A kernel counts the room between its program and its heap, up to 1 GiB at random, as memory
 /// (arch/um/kernel/um_arch.c, `linux_main`; `arch_randomize_brk` of the host), and sizes its tables and
 /// limits by that: it would have 8,192 or 16,384 hash buckets for connections. Containers may refuse it.
-fn place_memory_alike(directory: &Path) {
+fn turn_off_aslr(directory: &Path) {
     let turned_off = personality::get()
         .and_then(|persona| personality::set(persona | Persona::ADDR_NO_RANDOMIZE));
     if let Err(error) = turned_off {
@@ -163,13 +163,16 @@ fn place_memory_alike(directory: &Path) {
 /// Keeps this process, and the kernel that it starts, on a processor that no other kernel has, if there
 /// is one. An abstract name (unix(7)) is the mark that one has it, and goes with the supervisor.
 ///
+/// The one that it runs on comes first: the host starts programs where least is to do, and marks of other
+/// network namespaces, such as other containers', are not seen.
+///
 /// Of a kernel and its programs one runs at a time, and a system call of a program is several changes from
 /// one to the other. Between two processors, of which the idle one sleeps, a change took 48 µs on a virtual
 /// machine, and 3 to 5 µs on one.
 fn take_a_processor() -> Option<UnixListener> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-    let numbers = (0..CpuSet::count()).filter(|number| allowed.is_set(*number).unwrap_or(false));
-    for number in numbers {
+    let is_allowed = |number: &usize| allowed.is_set(*number).unwrap_or(false);
+    for number in sched_getcpu().into_iter().chain(0..CpuSet::count()).filter(is_allowed) {
         let name = SocketAddr::from_abstract_name(format!("fairway-processor-{number}")).ok()?;
         let Ok(mark) = UnixListener::bind_addr(&name) else { continue };
         let mut only = CpuSet::new();
