@@ -142,6 +142,11 @@ def by_hand(path: Path) -> Path:
     for index in range(3):
         pcap.sends(2**30 - 1500 + 1000 * index, 9000, 1000)
     pcap.wait(40).hears(9000, 2**30 + 1500)
+
+    # A RST behind the FIN.
+    begin(4010)
+    pcap.sends(1000, 9000, 1000, FIN | ACK).wait(40).hears(9000, 2001)
+    pcap.sends(2001, 9000, 0, RST)
     return pcap.write(path)
 
 
