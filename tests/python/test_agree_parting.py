@@ -221,6 +221,16 @@ def kernel():
     return found
 
 
+def test_a_preset_of_another_release_is_told(kernel, tmp_path):
+    other = "linux-6.12" if kernel.release.startswith("6.1.") else "linux-6.1"
+    changes = {"duration": "1 s", "stack.preset": other}
+    found = fairway.first_difference(EXPERIMENT, overrides=changes)
+    assert f"The preset is {other}, the kernel is Linux {kernel.release}: " in found.sentence()
+    assert found.to_json()["caution"] == found.caution
+    agreement = fairway.agree(EXPERIMENT, tmp_path / "out", overrides=changes, seeds=2)
+    assert found.caution in agreement.remarks()
+
+
 def test_packets_of_one_instant(kernel):
     document = parse_toml(EXPERIMENT, "experiment")
     document["duration"] = "240 ms"

@@ -18,6 +18,7 @@ from fairway.compare.agree.quantities import (
     entries,
     judge,
 )
+from fairway.compare.releases import mismatch
 from fairway.ground import text
 from fairway.ground.result_schema import Tolerance
 from fairway.sweep.outcome import Outcome
@@ -59,6 +60,7 @@ class PointAgreement:
         axes: What the point sets: path -> value.
         missing: Quantities that a side does not have, and which: "delay of cubic#0: linux".
         is_paired: Whether both sides draw the same random numbers from a seed.
+        caution: What to say if a kernel is not that of the experiment's preset; else empty.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class PointAgreement:
         self.title = str(ours[0].summary["title"])
         self.side, self.reference = names
         self._outcomes = {names[0]: tuple(ours), names[1]: tuple(reference)}
-        self.is_paired = _draw_alike(names, ours[0].point.experiment)
+        experiment = ours[0].point.experiment
+        self.is_paired = _draw_alike(names, experiment)
+        self.caution = mismatch(experiment, (ours[0].summary, reference[0].summary))
         self.missing: list[str] = []
         self.findings = list(self._findings(tolerances))
         self.areas = self._areas(tolerances[CURVES])

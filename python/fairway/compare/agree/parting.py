@@ -13,6 +13,7 @@ from fairway.algorithm import permitting
 from fairway.backends import Backend
 from fairway.backends import backend as find_backend
 from fairway.backends.linux.kernel import HEADER_ROOM
+from fairway.compare.releases import mismatch
 from fairway.errors import InputError, Interrupted
 from fairway.experiment.plan import Plan, plan
 from fairway.ground import text
@@ -96,6 +97,7 @@ class FirstDifference:
         flow: Id of the flow, if a simulated side tells which it is.
         parting: What was seen there, as `_core.first_difference` has it.
         assumed: What was set on both sides because the experiment does not: path -> value.
+        caution: What to say if a kernel is not that of the experiment's preset; else empty.
     """
 
     title: str
@@ -106,6 +108,7 @@ class FirstDifference:
     flow: str | None
     parting: Mapping[str, Any] | None
     assumed: Mapping[str, Any]
+    caution: str
 
     @property
     def agrees(self) -> bool:
@@ -123,11 +126,13 @@ class FirstDifference:
             "flow": self.flow,
             "parting": None if self.parting is None else dict(self.parting),
             "assumed": dict(self.assumed),
+            "caution": self.caution,
         }
 
     def sentence(self) -> str:
         """What was found, in words, and what was compared for it."""
-        return " ".join([self._finding(), self.compared.sentence(), *self._exceptions()])
+        caution = [self.caution] if self.caution else []
+        return " ".join([self._finding(), *caution, self.compared.sentence(), *self._exceptions()])
 
     def _exceptions(self) -> list[str]:
         return self.compared.exceptions(self.sides) if self.agrees else []
@@ -212,6 +217,7 @@ def first_difference(
     return FirstDifference(
         planned.title, (sides[0].name, sides[1].name), found.packets, found.compared, host,
         _flow(runs, sides, parting), parting, assumed,
+        mismatch(runs[0].experiment, [run.summary for run in runs]),
     )  # fmt: skip
 
 

@@ -153,7 +153,7 @@ def different(result: AgreementData, side: str) -> Table:
 def remarks(result: AgreementData) -> list[str]:
     """What has to be said beside the tables, a paragraph each."""
     parts: list[Callable[[AgreementData], str]] = [
-        _legend, _counts, _seeds_alike, _more_seeds, _missing,
+        _legend, _counts, _cautions, _seeds_alike, _more_seeds, _missing,
     ]  # fmt: skip
     return [line for part in parts if (line := part(result))]
 
@@ -178,6 +178,10 @@ def _counts(result: AgreementData) -> str:
     if not result.axes:
         return ""
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts) + " in all."
+
+
+def _cautions(result: AgreementData) -> str:
+    return " ".join(dict.fromkeys(point.caution for point in result.points if point.caution))
 
 
 def _seeds_alike(result: AgreementData) -> str:

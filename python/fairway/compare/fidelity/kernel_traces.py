@@ -8,7 +8,6 @@ recordings of Linux 6.1 and 6.12 in `linux-6.1` and `linux-6.12`.
 from __future__ import annotations
 
 import gzip
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,10 @@ import polars as pl
 
 from fairway.backends import Backend
 from fairway.backends.linux.kernel import HEADER_ROOM
+from fairway.compare.releases import DEFAULT_PRESET
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
-from fairway.ground import registry, store
+from fairway.ground import store
 from fairway.ground.progress import reporter
 from fairway.metrics.episodes import Trace
 from fairway.results.run import Run
@@ -36,8 +36,6 @@ else:
 
 
 _KIND = "golden recording"
-#: The preset of recordings that do not say which kernel they are of.
-_PRESET = "linux-6.1"
 #: All samples of a recording, and the columns before those of `TRACE_COLUMNS`.
 TABLE = "traces.csv.gz"
 KEY = ("scenario", "congestion_control")
@@ -58,23 +56,6 @@ TRACE_COLUMNS = {
     "bytes_acked": ("bytes_acked", 1),
     "unacked_segments": ("unacked_segments", 1),
 }
-
-
-def preset_of(kernel: str | None) -> str:
-    """The preset of a kernel's release: of the newest version that is not newer than it."""
-    release = _version(kernel or "")
-    versions = {
-        _version(preset["name"].removeprefix("linux-")): str(preset["name"])
-        for preset in registry.presets()
-        if preset["name"].startswith("linux-")
-    }
-    older = [version for version in versions if version <= release]
-    return versions[max(older)] if older else _PRESET
-
-
-def _version(release: str) -> tuple[int, ...]:
-    digits = re.match(r"\d+(\.\d+)*", release)
-    return tuple(map(int, digits[0].split("."))) if digits else ()
 
 
 @dataclass(frozen=True)
@@ -184,7 +165,7 @@ def document(
     sample: str = "100 ms",
     flows: Sequence[Mapping[str, str]] = ({"cc": "cubic"},),
     is_of_own_kernel: bool = False,
-    preset: str = _PRESET,
+    preset: str = DEFAULT_PRESET,
 ) -> dict[str, Any]:
     """The experiment of a scenario: one link between hosts whose buffers do not limit.
 

@@ -22,9 +22,9 @@ from fairway.compare.fidelity.kernel_traces import (
     algorithms,
     document,
     of_samples,
-    preset_of,
 )
 from fairway.compare.fidelity.scenarios import Scenario
+from fairway.compare.releases import preset_of
 from fairway.errors import InputError
 from fairway.ground import registry, store
 from fairway.metrics.episodes import Trace
