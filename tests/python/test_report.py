@@ -62,6 +62,8 @@ def test_estimates_of_nothing_have_their_columns():
         (["2 segments"], "a.b_segments", [2.0], [2.0], "segments"),
         (["0.5 bdp", "1.0 bdp"], "a.b_bdp", [0.5, 1.0], [0.5, 1.0], "bdp"),
         ([1, 0.5], "a.b", [1.0, 0.5], [1.0, 0.5], ""),
+        # Two that are one as floating point.
+        ([2**53, 2**53 + 1], "a.b", ["9,007,199,254,740,992", "9,007,199,254,740,993"], None, ""),
         (["10 packets", "1.0 bdp"], "a.b", ["10 packets", "1.0 bdp"], None, ""),
         (["1 Mbit/s", "unlimited"], "a.b", ["1 Mbit/s", "unlimited"], None, ""),
         (["cubic", "5"], "a.b", ["cubic", "5"], None, ""),

@@ -108,8 +108,8 @@ def beside(difference: float | None, *shown: str) -> str:
 def label(value: Any) -> str:
     """A value that somebody chose, as it was written; a table by its kind and its other values.
 
-    >>> label(0.0001), label(1e-07), label(10), label("cubic"), label(True)
-    ('0.0001', '1e-07', '10', 'cubic', 'yes')
+    >>> label(0.0001), label(1e-07), label(10), label("cubic"), label(True), label(2**53 + 1)
+    ('0.0001', '1e-07', '10', 'cubic', 'yes', '9,007,199,254,740,993')
     >>> label({"kind": "codel", "target": "1 ms", "ecn": True}), label(["1 s", "2 s"])
     ('codel, target 1 ms, ecn yes', '1 s, 2 s')
     """
@@ -120,6 +120,8 @@ def label(value: Any) -> str:
         return ", ".join(map(label, value))
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.12g}"
+    if type(value) is int:
+        return f"{value:,}"
     return number(value)
 
 

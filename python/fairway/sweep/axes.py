@@ -66,11 +66,13 @@ def axis_of(path: str, values: Sequence[Any]) -> Axis:
     """An axis of the values that it has at each point.
 
     Quantities of one kind, such as rates, become numbers; what is mixed with other text, such as
-    "10 packets" with "1.0 bdp", stays text.
+    "10 packets" with "1.0 bdp", and integers of more digits than are shown, stay text.
     """
     kinds = {type(value) for value in values}
     if kinds <= {int, float}:
         column = _EXPERIMENT_SEED if path == "seed" else path
+        if any(type(value) is int and abs(value) >= 10**_DIGITS for value in values):
+            return Axis(path, column, tuple(map(text.label, values)))
         return Axis(path, column, tuple(map(float, values)))
     if kinds == {str}:
         found = [_core.measured(value) for value in values]
