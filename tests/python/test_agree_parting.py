@@ -229,6 +229,7 @@ def test_a_preset_of_another_release_is_told(kernel, tmp_path):
     assert found.to_json()["caution"] == found.caution
     agreement = fairway.agree(EXPERIMENT, tmp_path / "out", overrides=changes, seeds=2)
     assert found.caution in agreement.remarks()
+    assert agreement.to_json()["points"][0]["caution"] == found.caution
 
 
 def test_packets_of_one_instant(kernel):

@@ -13,7 +13,6 @@ import pytest
 
 import fairway
 import golden_made
-from fairway.compare import releases
 from fairway.compare.fidelity import kernel_traces as golden
 from fairway.compare.fidelity import recording, scenarios
 from fairway.errors import InputError
@@ -196,39 +195,6 @@ def test_an_algorithm_that_nobody_knows(place):
     (place / "recorded.json").unlink()
     with pytest.raises(InputError, match="mine: no congestion control of that name"):
         recording.read(place)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "preset"),
-    [
-        ("6.1.192", "linux-6.1"),
-        ("6.11", "linux-6.1"),
-        ("6.12.117", "linux-6.12"),
-        ("7.0-rc1", "linux-6.12"),
-        ("3.2.0-4", "linux-2.6.27"),
-        ("2.4", "linux-6.1"),
-        (None, "linux-6.1"),
-    ],
-)
-def test_a_kernel_has_the_preset_of_the_newest_that_is_not_newer(kernel, preset):
-    assert releases.preset_of(kernel) == preset
-
-
-@pytest.mark.parametrize(
-    ("stack", "kernel", "advised"),
-    [
-        ({}, "6.1.192", None),
-        ({}, "6.12.117", "linux-6.12"),
-        ({"preset": "linux-6.12"}, "6.1.192", "linux-6.1"),
-        ({"preset": "linux-6.12"}, "6.12.117", None),
-        ({"preset": "rfc5681"}, "6.1.192", None),
-    ],
-)
-def test_a_preset_of_another_release_is_told(stack, kernel, advised):
-    said = releases.mismatch({"stack": stack}, [{}, {"kernel": {"release": kernel}}])
-    assert (advised is None) == (not said)
-    assert advised is None or f"stack.preset={advised} " in said
-    assert not releases.mismatch({"stack": stack}, [{}, {}])
 
 
 def test_recordings_of_two_kernels_come_with_the_package():

@@ -6,10 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairway.ground import registry
-
-#: The preset of experiments and recordings that name none.
-DEFAULT_PRESET = "linux-6.1"
+from fairway.ground.registry import DEFAULT_PRESET, presets
 
 
 def preset_of(kernel: str | None) -> str:
@@ -17,7 +14,7 @@ def preset_of(kernel: str | None) -> str:
     release = _version(kernel or "")
     versions = {
         _version(preset["name"].removeprefix("linux-")): str(preset["name"])
-        for preset in registry.presets()
+        for preset in presets()
         if preset["name"].startswith("linux-")
     }
     older = [version for version in versions if version <= release]

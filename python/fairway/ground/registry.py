@@ -17,6 +17,10 @@ def algorithms() -> list[dict[str, Any]]:
     return list(json.loads(_core.algorithms()))
 
 
+#: The preset of experiments that name none (crates/tcp/src/preset/mod.rs, `PRESETS`: the first).
+DEFAULT_PRESET = "linux-6.1"
+
+
 def presets() -> list[dict[str, Any]]:
     """Every preset of the TCP stack; the first is the default.
 

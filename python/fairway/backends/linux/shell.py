@@ -17,12 +17,11 @@ from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.backend import Linux
 from fairway.backends.linux.streams import MOST_BYTES, Stream, binary, keep_input
 from fairway.errors import InputError, RunFailed
+from fairway.ground.registry import DEFAULT_PRESET
 from fairway.results.run import Run
 
 #: Name of the flow between the command's host and another.
 FLOW = "shell"
-#: Stack of experiments that name none.
-_KERNEL = "linux-6.1"
 #: Hosts that a host of programs reaches at the most, those of programs before others.
 MOST_PEERS = 64
 #: Exit codes as timeout(1) and shells have them: out of time, an error of Fairway's own, not
@@ -126,7 +125,7 @@ def with_command(
     }
     document = {**experiment, "flow": [*own, *flows], "measure": measure}
     stack = experiment.get("stack", {})
-    if not own and not stack.get("preset", _KERNEL).startswith("linux-"):
+    if not own and not stack.get("preset", DEFAULT_PRESET).startswith("linux-"):
         # No flow is left that the stack of another system is for.
         document["stack"] = {key: stack[key] for key in ("mtu", "mss") if key in stack}
     return document

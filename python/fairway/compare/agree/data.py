@@ -162,6 +162,7 @@ class PointAgreement:
             "metrics": [finding.to_json() for finding in self.findings],
             "curves": [area.to_json() for area in self.areas],
             "missing": self.missing,
+            "caution": self.caution,
         }
 
     def _findings(self, tolerances: Mapping[str, Tolerance]) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from fairway.errors import InputError, Interrupted
 from fairway.experiment.plan import Plan, plan
 from fairway.ground import text
 from fairway.ground.progress import reporter
+from fairway.ground.registry import DEFAULT_PRESET
 from fairway.plot.page import Table
 from fairway.results.run import Run
 from fairway.sweep.run import run_plan
@@ -231,7 +232,7 @@ def _planned(
     planned = plan(experiment, overrides=captured)
     assumed = {}
     stack = planned.points[0].experiment.get("stack", {})
-    is_linux = str(stack.get("preset", "linux")).startswith("linux")
+    is_linux = str(stack.get("preset", DEFAULT_PRESET)).startswith("linux")
     if is_linux and "header_room" not in stack and any(side.name == "linux" for side in sides):
         assumed = {"stack.header_room": HEADER_ROOM}
         planned = plan(experiment, overrides={**captured, **assumed})

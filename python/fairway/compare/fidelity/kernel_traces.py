@@ -20,11 +20,11 @@ import polars as pl
 
 from fairway.backends import Backend
 from fairway.backends.linux.kernel import HEADER_ROOM
-from fairway.compare.releases import DEFAULT_PRESET
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
 from fairway.ground import store
 from fairway.ground.progress import reporter
+from fairway.ground.registry import DEFAULT_PRESET
 from fairway.metrics.episodes import Trace
 from fairway.results.run import Run
 from fairway.sweep.run import run_plan
