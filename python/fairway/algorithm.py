@@ -17,14 +17,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 from fairway._core import Ack, Flow, Init, Member, Planned, RateSample, Subflow
 from fairway.errors import InputError
+from fairway.ground.permission import Origin, Permission, permission
 
 __all__ = [
     "Ack",
@@ -85,55 +84,29 @@ class CongestionControl(Protocol):
 _METHODS = tuple(name for name in vars(CongestionControl) if not name.startswith("_"))
 
 
-@dataclass(frozen=True)
-class Permission:
-    """Whether experiments may name classes to import.
-
-    Attributes:
-        backend: What answers: only the simulator can run a class.
-    """
-
-    python: bool = False
-    backend: str = "sim"
-
-
-_NONE = Permission()
-_permission: ContextVar[Permission] = ContextVar("permission", default=_NONE)
-
-
-@contextmanager
-def permitting(*, python: bool | None = None, backend: str | None = None) -> Iterator[None]:
-    """Let experiments that are read meanwhile import code, or not; None leaves it as it was."""
-    now = _permission.get()
-    python = now.python if python is None else python
-    token = _permission.set(Permission(python, backend or now.backend))
-    try:
-        yield
-    finally:
-        _permission.reset(token)
-
-
-def is_python_permitted() -> bool:
-    """Whether experiments that are read now may import code."""
-    return _permission.get().python
-
-
 class Algorithms:
     """The classes that an experiment may name: those given, and those that can be imported.
+
+    It holds the permission that the experiment was read with, for the thread that runs it.
 
     Args:
         given: Name in the experiment -> class.
         beside: Directory of the experiment file, where modules are looked for first.
+        origin: The place that the experiment was read from.
     """
 
     def __init__(
-        self, given: Mapping[str, Maker] | None = None, beside: Path | None = None
+        self,
+        given: Mapping[str, Maker] | None = None,
+        beside: Path | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self._given = dict(given or {})
+        self.origin = origin or Origin()
+        self.permission = permission()
         self._beside = None if beside is None else beside.resolve()
         self._imported: dict[str, Maker] = {}
         self._sources: dict[str, dict[str, str | None]] = {}
-        self._permission = _permission.get()
         for name, maker in self._given.items():
             _check_given(name, maker)
 
@@ -144,7 +117,7 @@ class Algorithms:
     def __getitem__(self, name: str) -> Maker:
         """The class of that name."""
         if name not in self._given and name not in self._imported:
-            self._imported[name] = _imported(name, self._beside, self._permission)
+            self._imported[name] = _imported(name, self._beside, self.permission)
         maker = self._given[name] if name in self._given else self._imported[name]
         self._sources.setdefault(name, _source(maker))
         return maker

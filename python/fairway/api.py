@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairway.algorithm import permitting
 from fairway.errors import InputError
 from fairway.ground import extras, store
+from fairway.ground.permission import permitting
 from fairway.results.run import Run
 from fairway.sweep.result import Sweep, load_sweep
 
@@ -37,6 +37,7 @@ def reproduce(
     threads: int | None = None,
     dask: str | None = None,
     allow_python: bool = False,
+    allow_programs: bool = False,
     quiet: bool = True,
 ) -> Reproduction:
     """Run a published study again and hold its numbers and claims against ours.
@@ -49,12 +50,15 @@ def reproduce(
         threads: Runs at the same time; as many as there are cores if not given.
         dask: Address of a Dask scheduler whose workers do the runs, or "local".
         allow_python: Whether its experiments may name modules, which are imported and run.
+        allow_programs: Whether they may start programs of this machine, on a kernel.
         quiet: Whether to show no progress on standard error.
     """
     from fairway.study.files import find
     from fairway.study.reproduce import reproduce_study
 
-    with permitting(python=allow_python, backend=None if dask is None else "--dask"):
+    with permitting(
+        python=allow_python, programs=allow_programs, backend=None if dask is None else "--dask"
+    ):
         study = find(key)
         if parts and not study.is_divided:
             raise InputError(f"{key}: has no parts; leave out --part")

@@ -15,9 +15,10 @@ import pytest
 
 import fairway
 from conftest import SMALL, command
-from fairway.algorithm import Ack, Flow, Init, RateSample, permitting
+from fairway.algorithm import Ack, Flow, Init, RateSample
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
+from fairway.ground.permission import permitting
 from waiting import PATIENCE_S, until
 
 MSS = 1000

@@ -12,8 +12,8 @@ import pytest
 import fairway
 from conftest import command
 from fairway import ExperimentError
-from fairway.algorithm import permitting
 from fairway.experiment.plan import plan
+from fairway.ground.permission import permitting
 
 ROOT = Path(__file__).parents[2]
 #: Pages whose examples are run from top to bottom, as a newcomer would.

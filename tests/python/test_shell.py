@@ -459,7 +459,7 @@ start = "2 s"
 
 
 def test_flows_of_programs_are_in_the_results():
-    run = fairway.run(PROGRAMS, overrides={"duration": "5 s"}, backend="linux")
+    run = fairway.run(PROGRAMS, overrides={"duration": "5 s"}, backend="linux", allow_programs=True)
     server, program = run.summary["programs"]
     assert (server["host"], server["ended_s"], server["started_s"]) == (
         "d1",
@@ -489,7 +489,7 @@ start = "2 s"
 stop = "4 s"
 '''
     )
-    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux")
+    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux", allow_programs=True)
     (program,) = run.summary["programs"]
     # The date at the beginning is 2026-01-01, 1767225600 s.
     assert (program["exit_code"], program["stdout"]) == (3, "1767225604\n")
@@ -519,7 +519,7 @@ program = ["ping", "-c", "4", "-s", "1000", "left"]
 """
     )
     needs("ping")
-    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux")
+    run = fairway.run(text, overrides={"duration": "6 s"}, backend="linux", allow_programs=True)
     flows = {flow["id"]: flow for flow in run.summary["flows"]}
     assert list(flows) == ["cubic#0", "there", "there/reverse"]
     # Each of the nine requests and its answer: 1000 bytes and the header of ICMP.
@@ -548,19 +548,21 @@ keep = ["sub", "/run/two", "d1:three", "gone"]
 
 def test_files_of_an_experiments_programs_are_kept(temporary, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = fairway.run(KEPT, tmp_path / "out", overrides={"duration": "2 s"}, backend="linux")
+    run = fairway.run(
+        KEPT, tmp_path / "out", overrides={"duration": "2 s"}, backend="linux", allow_programs=True
+    )
     assert run.warnings == ["keep: s1:gone: not kept: No such file or directory (os error 2)"]
     texts = {"s1/sub/one": "here\n", "s1/run/two": "two\n", "d1/three": "there\n"}
     assert files_in(tmp_path / "out" / "files") == texts
     sweep = KEPT.replace("60 s", "2 s") + "[sweep]\nrepetitions = 2\n"
-    fairway.run(sweep, tmp_path / "swept", backend="linux")
+    fairway.run(sweep, tmp_path / "swept", backend="linux", allow_programs=True)
     points = sorted((tmp_path / "swept" / "points").iterdir())
     assert [files_in(point / "files") for point in points] == [texts, texts]
     gc.collect()
     assert list(temporary.iterdir()) == []
     twice = KEPT.replace('"gone"', '"sub/one"')
     with pytest.raises(InputError, match="s1/sub/one and s1/sub would be at the same place"):
-        fairway.run(twice, backend="linux")
+        fairway.run(twice, backend="linux", allow_programs=True)
 
 
 def files_in(directory):
@@ -579,7 +581,9 @@ def test_flows_between_the_same_hosts_are_told_apart_by_port():
         listening = json.dumps(["python3", "-c", server.format(port=port)])
         flows += f"[[flow]]\nid = '{name}'\nfrom = 'left'\nto = 'right'\nport = {port}\n"
         flows += f"program = {program}\nserver = {listening}\n"
-    run = fairway.run(CLEAN + flows, overrides={"duration": "5 s"}, backend="linux")
+    run = fairway.run(
+        CLEAN + flows, overrides={"duration": "5 s"}, backend="linux", allow_programs=True
+    )
     found = {flow["id"]: flow["goodput_bps"] * 5 / 8 for flow in run.summary["flows"]}
     assert list(found) == ["cubic#0", "first", "first/reverse", "second", "second/reverse"]
     assert (found["first"], found["second"]) == pytest.approx((100_000, 300_000))

@@ -21,10 +21,10 @@ from statistics import fmean
 from markdown_text import table
 from reference import DOCS
 
-from fairway.algorithm import permitting
 from fairway.backends import backend
 from fairway.errors import ExperimentError, InputError
 from fairway.experiment.plan import Plan, plan
+from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.run import run_plan
@@ -85,7 +85,7 @@ def _lost(outcome: Outcome) -> int:
 def compared(path: Path, directory: Path) -> Compared | str:
     """An example on both sides; why not, if one of them cannot run it."""
     try:
-        with permitting(python=False, backend="linux"):
+        with permitting(programs=True, backend="linux"):
             planned = plan(path)
             for point in planned.points:
                 backend("linux").check(point.experiment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from fairway.errors import InputError
@@ -57,6 +58,11 @@ class OnKernel(Backend, Protocol):
 
     def release(self) -> str:
         """Release of the kernel, such as "6.1.192"."""
+
+
+def kernels_last(backends: Iterable[Backend]) -> list[Backend]:
+    """The backends in an order in which no kernel refuses first what another cannot do at all."""
+    return sorted(backends, key=lambda one: isinstance(one, OnKernel))
 
 
 def backend(name: str | Backend) -> Backend:

@@ -45,10 +45,10 @@ def replay(
     where each comes from. With --out it is DIR/replay.toml: change it, and run it again. Captures
     at the sender show most.
     """
-    from fairway.algorithm import permitting
     from fairway.capture.replay.command import FILE
     from fairway.capture.replay.command import replay as replay_capture
     from fairway.capture.replay.report import DEFINED, UNKNOWN
+    from fairway.ground.permission import permitting
 
     with permitting(python=allow_python):
         done = replay_capture(

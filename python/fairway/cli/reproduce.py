@@ -32,6 +32,7 @@ def reproduce(
     threads: terminal.Threads = None,
     dask: terminal.Dask = None,
     allow_python: terminal.AllowPython = False,
+    allow_programs: terminal.AllowPrograms = False,
     as_json: terminal.Json = False,
     quiet: terminal.Quiet = False,
 ) -> None:
@@ -70,7 +71,7 @@ def reproduce(
         raise InputError("--every: goes with `fairway reproduce all`")
     result = api.reproduce(
         key, out, parts=part or (), quick=quick, threads=threads, dask=dask,
-        allow_python=allow_python, quiet=quiet,
+        allow_python=allow_python, allow_programs=allow_programs, quiet=quiet,
     )  # fmt: skip
     if as_json:
         terminal.print_json(result.to_json())

@@ -67,6 +67,7 @@ def run(
     ),
     replace: terminal.Replace = False,
     allow_python: terminal.AllowPython = False,
+    allow_programs: terminal.AllowPrograms = False,
     metrics: terminal.Metrics = None,
     as_json: terminal.Json = False,
     quiet: terminal.Quiet = False,
@@ -104,8 +105,8 @@ def run(
       jain       Jain's index: 1 equal shares, 1/n one of n has all
       asymmetry  of two flows: 1 the first has all, -1 the second
     """
-    from fairway.algorithm import permitting
     from fairway.experiment.plan import plan
+    from fairway.ground.permission import permitting
     from fairway.results import captures
     from fairway.results.run import Run
     from fairway.sweep import start
@@ -129,7 +130,8 @@ def run(
     result = start.run(
         file, out, overrides=changes, backend=answers, threads=threads, repeat=repeat,
         figures=formats, capture=at, dask=dask, keep=keep, replace=replace,
-        allow_python=allow_python, metrics=metrics or (), quiet=quiet,
+        allow_python=allow_python, allow_programs=allow_programs, metrics=metrics or (),
+        quiet=quiet,
     )  # fmt: skip
     if as_json:
         terminal.print_json(result.summary)

@@ -67,12 +67,14 @@ def shell(
     seed: terminal.Seed = None,
     assignments: terminal.Assignments = None,
     replace: terminal.Replace = False,
+    allow_programs: terminal.AllowPrograms = False,
     summary: bool = Option(False, "--summary", help="Print tables on standard error at the end."),
 ) -> None:
     """Run a command on a host of the experiment's network.
 
     The command runs on a real Linux kernel, in virtual time, without root; what it writes to files
     is gone at the end, but for --keep. Other hosts have names: s0, d0, or those of the experiment.
+    Programs that the file itself names run only with --allow-programs.
     fairway shell ends with the command, and as it does.
 
     \b
@@ -95,7 +97,7 @@ def shell(
             file, command, on, background or [], environment or [], date, time_limit,
             real_time_limit, stream_limit, out, capture, keep or [],
             terminal.overrides(assignments, seed), alone=alone, cc=cc, kernel=kernel,
-            replace=replace, summary=summary,
+            replace=replace, allow_programs=allow_programs, summary=summary,
         )  # fmt: skip
     except FairwayError as error:
         if not isinstance(error, OutOfTime):
@@ -127,6 +129,7 @@ def _run(
     cc: str | None,
     kernel: str | None,
     replace: bool,
+    allow_programs: bool,
     summary: bool,
 ) -> int:
     from fairway.backends.linux import programs
@@ -141,6 +144,7 @@ def _run(
     )
     from fairway.experiment.plan import plan, source_of_experiment
     from fairway.ground import quantities, store
+    from fairway.ground.permission import permitting
     from fairway.results import captures
 
     _check(command, time_limit, real_time_limit)
@@ -154,7 +158,8 @@ def _run(
     if time_limit is not None:
         quantities.seconds(time_limit, "--time-limit")  # refused by the name of the option
         changes |= {"duration": time_limit, "measure.window": ["0 s", time_limit]}
-    planned = plan(file, overrides=changes)
+    with permitting(programs=allow_programs, backend="linux"):
+        planned = plan(file, overrides=changes)
     if planned.is_sweep:
         raise InputError(f"{file}: a sweep of {len(planned.points)} runs; a command runs in one")
     if out is None and captures.are_wanted(planned.points[0].experiment):
@@ -179,7 +184,7 @@ def _run(
         most_bytes=most_bytes,
         keeps=keeps,
     )
-    run = backend.run(document)
+    run = backend.run(document, algorithms=planned.algorithms)
     code, said = exit_code(run)
     for sentence in filter(None, (said, *cautions(run))):
         terminal.note(f"fairway: {sentence}")

@@ -54,7 +54,7 @@ def show(
     Example:
       fairway study show gelle2008
     """
-    from fairway.algorithm import permitting
+    from fairway.ground.permission import permitting
     from fairway.study import files as study_files
     from fairway.study import tables as study_tables
 
@@ -98,7 +98,7 @@ def new(
         --axis "flow.0.cc=reno,cubic" --axis "topology.bottleneck.delay=5 ms,50 ms"
         --metric jain_index --metric link.bottleneck.utilisation
     """
-    from fairway.algorithm import permitting
+    from fairway.ground.permission import permitting
     from fairway.study.new import new_study
 
     with permitting(python=allow_python):

@@ -28,6 +28,9 @@ Out = Annotated[Path | None, Option("--out", "-o", help="Directory for the resul
 AllowPython = Annotated[
     bool, Option("--allow-python", help="Let experiments run the modules that python:… names.")
 ]
+AllowPrograms = Annotated[
+    bool, Option("--allow-programs", help="Let experiments start programs, on a kernel.")
+]
 Replace = Annotated[
     bool, Option("--replace", help="Replace results of another experiment in --out.")
 ]

@@ -48,6 +48,7 @@ def tune(
     out: terminal.Out = None,
     threads: terminal.Threads = None,
     allow_python: terminal.AllowPython = False,
+    allow_programs: terminal.AllowPrograms = False,
     as_json: terminal.Json = False,
     quiet: terminal.Quiet = False,
 ) -> None:
@@ -65,11 +66,11 @@ def tune(
     Everything is kept in runs/<name of the file>-tune (or --out): the report, and tuned.toml, the
     experiment with the best values. The same command goes on where it was stopped.
     """
-    from fairway.algorithm import permitting
     from fairway.compare import tune as tuning
+    from fairway.ground.permission import permitting
 
     out = out or Path("runs") / f"{experiment.stem}-tune"
-    with permitting(python=allow_python, backend=backend):
+    with permitting(python=allow_python, programs=allow_programs, backend=backend):
         done = tuning.tune(
             experiment, objectives, out, algorithm=algorithm, parameters=parameters or (),
             constraints=constraints or (), flows=flows or (), also=also or (),

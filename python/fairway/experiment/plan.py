@@ -113,6 +113,7 @@ def plan(
         algorithms: Congestion controls of your own: name in the experiment -> class.
     """
     from fairway.algorithm import Algorithms
+    from fairway.ground.permission import Origin
 
     if isinstance(experiment, Mapping) or (isinstance(experiment, str) and "\n" in experiment):
         content, source, beside = experiment, "experiment", None
@@ -122,7 +123,9 @@ def plan(
         # A path need not be UTF-8, but messages that name it are.
         source = str(path).encode("utf-8", "backslashreplace").decode()
         beside = path.parent
-    own = Algorithms(algorithms, beside)
+    own = Algorithms(
+        algorithms, beside, Origin(source, content if isinstance(content, str) else None)
+    )
     found = _core.plan(content, source, own, overrides)
     return Plan(
         title=found["title"],

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairway.algorithm import permitting
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.ground import extras, inventory, store
+from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_report
 from fairway.study.claims import Cell, Finding, judge_all, readable

@@ -20,6 +20,7 @@ from fairway.backends.sim import Simulator
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import Point
 from fairway.ground import extras
+from fairway.ground.permission import permitting
 from fairway.results.captures import are_wanted
 from fairway.sweep.executor import Finished
 from fairway.sweep.packed_run import PackedRun, pack
@@ -70,6 +71,7 @@ class Order:
         experiments: Documents as JSON.
         engine: Digest of the program that asks; the worker's has to be the same.
         whole: Whether the tables are wanted, and not the summary alone.
+        programs: Whether experiments may start programs of the worker's machine.
     """
 
     experiments: tuple[str, ...]
@@ -77,6 +79,7 @@ class Order:
     version: str
     engine: str
     whole: bool
+    programs: bool
 
 
 def carry_out(order: Order) -> list[PackedRun | Exception]:
@@ -110,7 +113,8 @@ def _carry_out_one(experiment: str, backend: Backend, order: Order) -> PackedRun
     try:
         if isinstance(backend, Simulator) and not order.whole and not are_wanted(document):
             return PackedRun(_core.run(experiment).summary.encode(), {})
-        run = backend.run(document)
+        with permitting(programs=order.programs):
+            run = backend.run(document)
     except _core.ExperimentError as error:
         return InputError(str(error))
     except _core.SimulationError as error:
@@ -270,6 +274,7 @@ class Cluster:
         return Order(
             tuple(point.compact.decode() for point in points), answer.backend.name,
             answer.version, answer.engine_of(points[0]), self._storage.whole,
+            answer.algorithms.permission.programs,
         )  # fmt: skip
 
     def _listen(self, arriving: Any) -> None:

@@ -11,6 +11,7 @@ from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan
 from fairway.ground import store
+from fairway.ground.permission import PermissionNeededError
 from fairway.ground.progress import Silent
 from fairway.sweep import repetitions, warm_up
 from fairway.sweep.executor import Executor, Workers
@@ -58,8 +59,7 @@ def run_plan(
         raise InputError("--dask: results of a cluster are kept in a directory; name one")
     if directory is not None:
         store.check_writable(directory, "sweep")
-    for point in plan.points:
-        backend.check(point.asked, plan.algorithms)
+    check_points(plan, backend)
     plan, found = warm_up.settle(
         plan,
         backend,
@@ -89,6 +89,23 @@ def run_plan(
         storage.close(finished)
     window = None if found is None else found.to_json()
     return Sweep(plan.title, plan.axes, outcomes, version(), directory, plan.until, stops, window)
+
+
+def check_points(plan: Plan, backend: Backend) -> None:
+    """Refuse a plan that a backend cannot answer whole, before anything is run.
+
+    Raises:
+        ExperimentError: If the backend cannot answer a point.
+        PermissionNeededError: With the programs of all points, if nobody has permitted them.
+    """
+    refused = []
+    for point in plan.points:
+        try:
+            backend.check(point.asked, plan.algorithms)
+        except PermissionNeededError as refusal:
+            refused.append(refusal)
+    if refused:
+        raise PermissionNeededError.together(refused)
 
 
 def _storage(directory: Path | None, answer: Answer, keep: Keep | None, points: int) -> Storage:

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairway.algorithm import permitting
 from fairway.backends import OnKernel
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import MAX_SEED, Plan, plan, source_of_experiment
 from fairway.ground import extras, store
+from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_figures
 from fairway.plot.formats import check_formats
 from fairway.results.repeat import repeated
 from fairway.results.run import Run
 from fairway.sweep import warm_up
-from fairway.sweep.run import Keep, run_plan
+from fairway.sweep.run import Keep, check_points, run_plan
 
 if TYPE_CHECKING:
     from fairway.algorithm import Maker
@@ -42,6 +42,7 @@ def run(
     keep: Keep | None = None,
     replace: bool = False,
     allow_python: bool = False,
+    allow_programs: bool = False,
     metrics: Sequence[str] = (),
     source: str | None = None,
     quiet: bool = True,
@@ -73,6 +74,7 @@ def run(
         replace: Whether results of another experiment in `out` are replaced. Those of the same
             experiment, or of the same file with the same `overrides`, are in any case.
         allow_python: Whether the experiment may name modules, which are imported and run.
+        allow_programs: Whether it may start programs of this machine, on a kernel.
         metrics: Metrics of the table, report and figures of a sweep, by the names of
             `fairway.metrics.measure`, instead of those that they have else.
         source: Digest of what is asked for, by which `out` tells whether it is asked for again; of
@@ -102,7 +104,10 @@ def run(
     if capture is not None:
         changes["capture.at"] = capture if isinstance(capture, str) else list(capture)
     chosen = find_backend(backend)
-    with permitting(python=allow_python, backend=chosen.name if dask is None else "--dask"):
+    with permitting(
+        python=allow_python, programs=allow_programs,
+        backend=chosen.name if dask is None else "--dask",
+    ):  # fmt: skip
         planned = plan(experiment, overrides=changes, algorithms=algorithms)
     extras.require("a sweep", *(extras.OF_SWEEPS if planned.is_sweep else ()))
     directory = None if out is None else Path(out)
@@ -169,8 +174,7 @@ def _refuse_another(
     def kernel() -> str:
         assert isinstance(chosen, OnKernel)
         # Which kernel answers depends on the congestion controls that it has to have.
-        for point in planned.points:
-            chosen.check(point.asked, planned.algorithms)
+        check_points(planned, chosen)
         return chosen.release()
 
     store.refuse_another(

@@ -8,7 +8,7 @@ import json
 import shutil
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fairway.backends.linux.machine import AGENT, NETWORK, Machine, cautions, ru
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
+from fairway.ground.permission import Origin, PermissionNeededError, permission
 from fairway.ground.temporary import Temporary
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
@@ -111,6 +112,10 @@ class Linux:
             self.keep(saved)
         return run
 
+    def is_asked_for(self, program: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Whether the user named a program of a plan, so that no permission is needed."""
+        return False
+
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
         """Change a plan before it is carried out in a run directory."""
 
@@ -136,11 +141,20 @@ class Linux:
         self, experiment: _core.Planned | dict[str, Any], algorithms: Algorithms | None
     ) -> dict[str, Any]:
         layout: dict[str, Any] = json.loads(_core.linux_layout(experiment, algorithms))
+        self._refuse_programs(layout["plan"], algorithms)
         names = {flow["cc"] for flow in layout["plan"]["flows"]}
         if not names <= self._needed:
             self._needed |= names
             self.__dict__.pop("_kernel", None)
         return layout
+
+    def _refuse_programs(self, plan: dict[str, Any], algorithms: Algorithms | None) -> None:
+        """Refuse programs of an experiment that nobody has permitted."""
+        permitted = permission() if algorithms is None else algorithms.permission
+        named = [one for one in plan.get("programs", ()) if not self.is_asked_for(one)]
+        if named and not permitted.programs:
+            origin = Origin() if algorithms is None else algorithms.origin
+            raise PermissionNeededError([origin], programs.commands(plan, named))
 
     def _carry_out(
         self,

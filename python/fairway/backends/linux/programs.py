@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
+from fairway.ground.permission import Command
 
 if TYPE_CHECKING:
     from fairway import _core
@@ -73,6 +75,11 @@ def equip(plan: dict[str, Any]) -> None:
     for program in plan["programs"]:
         program["environment"] = list(environment().items())
         program["directory"] = str(directory())
+
+
+def commands(plan: dict[str, Any], named: Sequence[dict[str, Any]]) -> list[Command]:
+    """The commands of some programs of a plan."""
+    return [Command(plan["hosts"][one["host"]]["name"], tuple(one["command"])) for one in named]
 
 
 def ran(data: _core.LinuxData) -> dict[str, Any]:

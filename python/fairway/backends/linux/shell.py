@@ -181,14 +181,18 @@ class Shell(Linux):
         """Run it; raises `OutOfTime` after `limit_s`, `TooMuchOutput` after `most_bytes`."""
         return super().run(experiment, _Pumped(self, control or Control()), algorithms)
 
+    def is_asked_for(self, program: Mapping[str, Any]) -> bool:
+        """Whether a program of a plan is the command, or one that runs beside."""
+        beside = (background_id(number) for number in range(self.backgrounds))
+        return program["id"] in (FLOW, *beside)
+
     def prepare(self, plan: dict[str, Any], directory: Path) -> None:
         """Mark the command in a plan, and give it its streams."""
         plan["date_s"] = self.date_s
-        ours = {background_id(number) for number in range(self.backgrounds)}
         for index, program in enumerate(plan["programs"]):
-            is_command = program["id"] == FLOW
-            if not is_command and program["id"] not in ours:
+            if not self.is_asked_for(program):
                 continue
+            is_command = program["id"] == FLOW
             variables = {**programs.environment(), **self.environment}
             program["environment"] = list(variables.items())
             # One more tells that there was more. The files are gone before results are read.

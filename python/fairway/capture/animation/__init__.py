@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fairway import _core
-from fairway.algorithm import permitting
 from fairway.errors import InputError
 from fairway.experiment.plan import Point, plan
 from fairway.ground import store
+from fairway.ground.permission import permitting
 from fairway.ground.quantities import seconds
 from fairway.results.run import Run, load
 from fairway.sweep.start import run as run_experiment

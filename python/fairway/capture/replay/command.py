@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from fairway import _core
-from fairway.algorithm import is_python_permitted
 from fairway.capture.analysis.command import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.series import series_frame
 from fairway.capture.replay import report
@@ -20,6 +19,7 @@ from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
 from fairway.ground import extras, store, text
 from fairway.ground.columns import Columns
+from fairway.ground.permission import permission
 from fairway.plot.drawing import draw_report
 from fairway.plot.page import Table
 from fairway.results.run import Run
@@ -156,7 +156,7 @@ def replay(
         raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
     experiment = experiment_text(transfer, wanted, overhead_bytes)
     sweep = run(
-        experiment, out, threads=threads, quiet=quiet, allow_python=is_python_permitted(),
+        experiment, out, threads=threads, quiet=quiet, allow_python=permission().python,
         source=source,
     )  # fmt: skip
     assert isinstance(sweep, Sweep)

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from fairway import _core
-from fairway.algorithm import permitting
-from fairway.backends import Backend
+from fairway.backends import Backend, kernels_last
 from fairway.backends import backend as find_backend
 from fairway.backends.linux.kernel import HEADER_ROOM
 from fairway.compare.releases import mismatch
 from fairway.errors import InputError, Interrupted
 from fairway.experiment.plan import Plan, plan
 from fairway.ground import text
+from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.ground.registry import DEFAULT_PRESET
 from fairway.plot.page import Table
 from fairway.results.run import Run
-from fairway.sweep.run import run_plan
+from fairway.sweep.run import check_points, run_plan
 
 #: Packets shown before the difference.
 BEFORE = 12
@@ -212,6 +212,8 @@ def first_difference(
     unable = next((side.name for side in sides if side.name != "sim"), None)
     with permitting(python=allow_python, backend=unable):
         planned, assumed = _planned(experiment, sides, overrides or {})
+    for side in kernels_last(sides):
+        check_points(planned, side)
     runs = [_run(planned, side, quiet=quiet) for side in reversed(sides)][::-1]
     found = _compare(runs)
     host, parting = found.first

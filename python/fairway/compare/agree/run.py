@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fairway import _core
-from fairway.algorithm import Algorithms, permitting
-from fairway.backends import Backend
+from fairway.algorithm import Algorithms
+from fairway.backends import Backend, kernels_last
 from fairway.backends import backend as find_backend
 from fairway.compare.agree.data import AgreementData, PointAgreement
 from fairway.compare.agree.quantities import tolerances as accepted_differences
@@ -26,13 +26,14 @@ from fairway.experiment.plan import (
 )
 from fairway.experiment.scenarios import merged
 from fairway.ground import extras, shape, store
+from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.plot.page import Table, plain_html
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.result import Sweep
-from fairway.sweep.run import run_plan
+from fairway.sweep.run import check_points, run_plan
 
 
 class Agreement(AgreementData):
@@ -216,9 +217,8 @@ def agree(
     unable = next((name for name in names if name != "sim"), None)
     with permitting(python=allow_python, backend=unable):
         planned = comparison_plan(experiment, seeds=seeds, overrides=overrides)
-    for side in sides:
-        for point in planned.points:
-            side.check(point.asked, planned.algorithms)
+    for side in kernels_last(sides):
+        check_points(planned, side)
     if directory is not None:
         _prepare(directory, names, source_of_experiment("agree", experiment, overrides))
     sweeps = {}
