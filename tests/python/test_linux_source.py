@@ -99,8 +99,8 @@ def test_a_tarball_becomes_a_tree(tmp_path):
         (("/tmp/outside", "file", "x"), "outside of the tree"),
         (("linux-6/a", "link", "/etc/passwd"), "outside of the tree"),
         (("linux-6/a", "link", "../../outside"), "outside of the tree"),
-        (("linux-6/a", "hard", "/etc/passwd"), "neither a file"),
-        (("linux-6/a", "pipe", ""), "neither a file"),
+        (("linux-6/a", "hard", "/etc/passwd"), "a hard link"),
+        (("linux-6/a", "pipe", ""), "a FIFO"),
     ],
 )
 def test_a_hostile_tarball_is_refused(tmp_path, member, says):
@@ -132,6 +132,6 @@ def test_tarballs_that_are_too_large_damaged_or_something_else(tmp_path, monkeyp
     (tmp_path / "out2").mkdir()
     with pytest.raises(InputError, match="holds no Linux source tree"):
         unpack(other, tmp_path / "out2", lambda _: None)
-    monkeypatch.setattr("fairway.backends.linux.source.MAX_BYTES", 10)
+    monkeypatch.setattr("fairway.backends.linux.tarball.MAX_BYTES", 10)
     with pytest.raises(InputError, match="unpacks to more than"):
         unpack(origin, tmp_path / "out", lambda _: None)

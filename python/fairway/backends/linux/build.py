@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from fairway.backends.linux import cache, extra, source, tools
+from fairway.backends.linux import cache, extra, source, tarball, tools
 from fairway.backends.linux.compile import Compilation
 from fairway.backends.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, described
 from fairway.backends.linux.recipe import DEVICES, RANDOMNESS, Edit, Recipe, apply, recipe
@@ -76,7 +76,7 @@ def _source(path: Path | None, release: str | None) -> Source:
 
 
 def _needed(origin: Source) -> tuple[tools.Tool, ...]:
-    unpacker = "" if origin.is_tree else source.DECOMPRESSORS[origin.path.suffix]
+    unpacker = "" if origin.is_tree else tarball.DECOMPRESSORS[origin.path.suffix]
     return (*tools.BUILD, tools.UNPACK[unpacker]) if unpacker else tools.BUILD
 
 
