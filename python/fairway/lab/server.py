@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from fairway.errors import InputError
+from fairway.lab.request import TYPES, answer, refusal
 
 #: The page's sources, and its built files.
 PAGE = Path(__file__).parent / "page"
@@ -18,50 +24,135 @@ WASM = "lab.wasm"
 #: The loopback address, which no other host reaches (RFC 1122, section 3.2.1.3).
 ADDRESS = "127.0.0.1"
 
-#: The page runs its own scripts and the simulator, and loads nothing from other hosts. Its `<meta>`
-#: says the same for other servers, but for `frame-ancestors`, which browsers read in headers alone.
-POLICY = (
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-    "img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
-#: Types that browsers require; the tables of some systems lack them.
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-    ".wasm": "application/wasm",
-}
+#: Connections at a time. A browser has six (Firefox: network.http.max-persistent-connections-per-
+#: server).
+_MAX_CONNECTIONS = 64
+#: Largest request line with its headers, in bytes; a browser sends cookies of every server on this
+#: host with it. nginx has 32 KiB (large_client_header_buffers).
+_MAX_HEAD_BYTES = 32 << 10
+#: Seconds that a request, its answer, and the end of its connection may take. A browser on the same
+#: host takes milliseconds.
+_HEAD_S, _ANSWER_S, _END_S = 10.0, 60.0, 2.0
+_PIECE_BYTES = 64 << 10
 
 
-class _Page(SimpleHTTPRequestHandler):
-    """Serves files of the page; no path leads out of it (`translate_path`)."""
+class Server:
+    """Serves files until it is told to stop; one thread, whatever is connected."""
 
-    extensions_map = TYPES
-    server_version = "fairway"
-    sys_version = ""
+    def __init__(self, listening: socket.socket, files: Mapping[str, Path]) -> None:
+        self.server_port: int = listening.getsockname()[1]
+        self._files = files
+        self._open: set[asyncio.StreamWriter] = set()
+        #: Connections that may be closed to make room, the oldest first.
+        self._idle: dict[asyncio.StreamWriter, None] = {}
+        # All that an interrupt could leave half done is done before the address is told.
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_tell)
+        self._listener = self._loop.run_until_complete(
+            asyncio.start_server(self._connected, sock=listening, limit=_MAX_HEAD_BYTES)
+        )
+        self._ended = threading.Event()
+        self._ended.set()
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, directory=str(PAGE), **options)
+    def __enter__(self) -> Server:
+        return self
 
-    def end_headers(self) -> None:
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        # The next server at this address may be of another version.
-        self.send_header("Cache-Control", "no-cache")
-        super().end_headers()
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        for writer in tuple(self._open):
+            writer.transport.abort()
+        self._loop.run_until_complete(_end(asyncio.all_tasks(self._loop)))
+        self._loop.close()
 
-    def list_directory(self, path: Any) -> None:  # noqa: ARG002
-        self.send_error(404)
+    def serve_forever(self) -> None:
+        """Serve until `shutdown`."""
+        self._ended.clear()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._ended.set()
 
-    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing."""
+    def shutdown(self) -> None:
+        """Have `serve_forever`, which another thread is in, return."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._ended.wait()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while len(self._open) >= _MAX_CONNECTIONS:
+            if (oldest := next(iter(self._idle), None)) is None:
+                writer.transport.abort()
+                return
+            self._forget(oldest)
+            oldest.transport.abort()
+        self._open.add(writer)
+        self._idle[writer] = None
+        try:
+            await self._answer(reader, writer)
+        except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # gone, too slow, or the server ends
+        finally:
+            self._forget(writer)
+            writer.transport.abort()
+
+    def _forget(self, writer: asyncio.StreamWriter) -> None:
+        self._open.discard(writer)
+        self._idle.pop(writer, None)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
+            found = answer(head, self.server_port, self._files)
+        except asyncio.LimitOverrunError:
+            found = refusal(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"A request has at most {_MAX_HEAD_BYTES:,} bytes; remove cookies of this host.",
+            )
+        except asyncio.TimeoutError:
+            found = refusal(HTTPStatus.REQUEST_TIMEOUT, f"No request came within {_HEAD_S:g} s.")
+        self._idle.pop(writer, None)
+        await asyncio.wait_for(_send(writer, found.to_bytes()), _ANSWER_S)
+        self._idle[writer] = None
+        # To close with bytes unread would take the answer back (RFC 9112, section 9.6).
+        await asyncio.wait_for(_drop(reader), _END_S)
 
 
-def server(port: int = 0) -> ThreadingHTTPServer:
+async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    # An interrupt that came in the midst of one is known to whoever serves.
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.transport.set_write_buffer_limits(high=0)
+    for at in range(0, len(data), _PIECE_BYTES):
+        writer.write(data[at : at + _PIECE_BYTES])
+        await writer.drain()
+    writer.write_eof()
+
+
+async def _drop(reader: asyncio.StreamReader) -> None:
+    while await reader.read(_PIECE_BYTES):
+        pass
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    # Of no more descriptors asyncio would tell by a traceback, and tries again by itself.
+    if not isinstance(context.get("exception"), OSError):
+        loop.default_exception_handler(context)
+
+
+def _files(page: Path) -> dict[str, Path]:
+    """The files of the page by their paths in a URL; links are none."""
+    found = {}
+    for folder, _, names in os.walk(page):
+        for path in (Path(folder) / name for name in names):
+            if path.suffix in TYPES and not path.is_symlink():
+                found[f"/{path.relative_to(page).as_posix()}"] = path
+    return found
+
+
+def server(port: int = 0) -> Server:
     """A server of the page at `ADDRESS`; port 0 takes a free port.
 
     Raises:
@@ -72,16 +163,21 @@ def server(port: int = 0) -> ThreadingHTTPServer:
             f"{BUILT / WASM}: the simulator of the page is not found; build it with `make lab` in "
             "Fairway's source tree"
         )
+    listening = socket.socket()
     try:
-        return ThreadingHTTPServer((ADDRESS, port), _Page)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((ADDRESS, port))
+        listening.listen()
     except OSError as error:
+        listening.close()
         in_use = error.errno == errno.EADDRINUSE
         why = "another program uses it" if in_use else (error.strerror or str(error))
         raise InputError(
             f"--port {port}: {why}; choose another port, or 0 for one that is free"
         ) from None
+    return Server(listening, _files(PAGE))
 
 
-def address(running: ThreadingHTTPServer) -> str:
+def address(running: Server) -> str:
     """The URL of the page."""
     return f"http://{ADDRESS}:{running.server_port}/"
