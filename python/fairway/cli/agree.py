@@ -75,7 +75,7 @@ def agree(
     if as_json:
         terminal.print_json(result.to_json())
     else:
-        typer.echo(f"{result.title}\n")
+        terminal.print_text(f"{result.title}\n")
         terminal.show_table(*result.tables())
         for remark in result.remarks():
             terminal.say(remark)
@@ -113,7 +113,7 @@ def _show_first_difference(
     if as_json:
         terminal.print_json(found.to_json())
     else:
-        typer.echo(f"{found.title}\n")
+        terminal.print_text(f"{found.title}\n")
         terminal.show_table(*found.tables())
         for path, value in found.assumed.items():
             terminal.say(f"Assumed on both sides: {path} = {value!r}, as in the kernel.")

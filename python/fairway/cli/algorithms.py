@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, columns, note, print_json, show_table, wrapped
+from fairway.cli.terminal import Json, columns, note, print_json, print_text, show_table, wrapped
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def algorithms(
         portrait = run_portrait(name)
         if not as_json:
             encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
-            typer.echo(chart(portrait, plain=encoding != "utf8"))
+            print_text(chart(portrait, plain=encoding != "utf8"))
         if figure is not None:
             portrait.save(figure)
             note(f"Figure: {figure}")
@@ -74,7 +73,7 @@ def _explain(entry: dict[str, Any]) -> None:
     parts = (introduction(entry), [header(entry)], parameters(entry), sums(entry))
     for part in parts:
         if lines := list(part):
-            typer.echo("\n".join(lines) + "\n")
+            print_text("\n".join(lines) + "\n")
 
 
 def list_tables(known: Sequence[Mapping[str, Any]]) -> "list[Table]":

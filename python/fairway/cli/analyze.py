@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
@@ -119,7 +118,7 @@ def _compare(
         alone = explain(first, detail=False, quiet=quiet).to_json()
         terminal.print_json({**alone, "pair": pair.report})
     else:
-        typer.echo(terminal.wrapped(pair.overview()) + "\n")
+        terminal.print_text(terminal.wrapped(pair.overview()) + "\n")
         terminal.show_table(*pair.tables(top))
     for warning in pair.warnings():
         terminal.warn(warning)
@@ -132,7 +131,7 @@ def _compare(
 def _show(found: "Analysis", top: int) -> None:
     from fairway.capture.analysis.story import overview
 
-    typer.echo(terminal.wrapped(overview(found.report, found.name)) + "\n")
+    terminal.print_text(terminal.wrapped(overview(found.report, found.name)) + "\n")
     terminal.show_table(*found.tables(top))
 
 
@@ -144,6 +143,6 @@ def _show_connection(found: "Analysis", number: int) -> None:
     connection = found.connection(number)
     started_s = found.report["capture"]["started_s"] or 0.0
     for paragraph in story(connection, started_s):
-        typer.echo(terminal.wrapped(paragraph) + "\n")
+        terminal.print_text(terminal.wrapped(paragraph) + "\n")
     for flow in flows([connection]):
         terminal.show_table(*connection_tables(flow, started_s))

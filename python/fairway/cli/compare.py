@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, Metrics, note_report, print_json, show_table
+from fairway.cli.terminal import Json, Metrics, note_report, print_json, print_text, show_table
 
 
 def compare(
@@ -49,8 +49,6 @@ def _print_markdown(
     directories: list[Path], metrics: list[str], out: Path | None, *, as_json: bool
 ) -> None:
     """Print a base and a head for a pull request."""
-    import typer
-
     from fairway.compare.change import change
     from fairway.compare.markdown import to_markdown
     from fairway.errors import InputError
@@ -60,4 +58,4 @@ def _print_markdown(
         raise InputError(f"compare --markdown: got {count}; name two directories, base and head")
     if out is not None or as_json:
         raise InputError("compare --markdown: it goes with neither --out nor --json")
-    typer.echo(to_markdown(change(directories[0], directories[1], metrics)), nl=False)
+    print_text(to_markdown(change(directories[0], directories[1], metrics)), end="")

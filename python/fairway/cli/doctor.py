@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, print_json, size, wrapped
+from fairway.cli.terminal import Json, print_json, print_text, size, wrapped
 from fairway.errors import InputError
 from fairway.ground.extras import COMMAND, LIBRARIES, is_installed
 from fairway.ground.text import milliseconds
@@ -92,9 +92,9 @@ def _installation(as_json: bool) -> None:
         print_json({"healthy": healthy, "checks": [asdict(check) for check in found]})
     else:
         for check in found:
-            typer.echo(f"{check.status:9} {check.name:18} {check.found}")
+            print_text(f"{check.status:9} {check.name:18} {check.found}")
             if check.remedy:
-                typer.echo(f"{'':28} {check.remedy}")
+                print_text(f"{'':28} {check.remedy}")
     if not healthy:
         raise typer.Exit(1)
 
@@ -153,18 +153,18 @@ def _show(settings: "Settings", measured: "RoundTrip | None", advice: "Advice") 
     for statement in advice.statements:
         if statement.topic != topic:
             topic = statement.topic
-            typer.echo(f"\n{topic.capitalize()}")
+            print_text(f"\n{topic.capitalize()}")
         _say(statement.text, f"  {statement.kind:8}")
-    typer.echo("\nThe other side")
+    print_text("\nThe other side")
     for sentence in advice.other_side:
         _say(sentence, f"  {'':8}")
     if not advice.changes:
         return
-    typer.echo("\nWhat would lift this host's limits (as root; nothing has been changed):\n")
+    print_text("\nWhat would lift this host's limits (as root; nothing has been changed):\n")
     for change in advice.changes:
         _say(change.why, "# ")
-        typer.echo(change.line)
-    typer.echo()
+        print_text(change.line)
+    print_text()
     _say(
         "To keep them over a restart, put name = value in /etc/sysctl.d/90-transfer.conf and run "
         "sysctl --system. In a container, net.core is the host's to set."
@@ -173,7 +173,7 @@ def _show(settings: "Settings", measured: "RoundTrip | None", advice: "Advice") 
 
 def _say(text: str, label: str = "") -> None:
     """A sentence, wrapped below its label; a comment's lines are all comments."""
-    typer.echo(wrapped(text, label, "# " if label == "# " else None))
+    print_text(wrapped(text, label, "# " if label == "# " else None))
 
 
 @dataclass(frozen=True)

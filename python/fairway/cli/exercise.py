@@ -75,18 +75,18 @@ def _write(text: str, out: Path) -> None:
 
 def _pose(exercise: Exercise, hints: int) -> None:
     title = terminal.wrapped(f"{exercise.title} ({exercise.minutes} minutes)")
-    typer.echo(typer.style(title, bold=True))
+    terminal.print_text(title, bold=True)
     for paragraph in exercise.question.split("\n\n"):
-        typer.echo()
+        terminal.print_text()
         terminal.say(" ".join(paragraph.split()))
     for number, hint in enumerate(exercise.hints[:hints], 1):
-        typer.echo()
+        terminal.print_text()
         terminal.say(" ".join(hint.split()), f"Hint {number}: ")
-    typer.echo("\nAn answer is right if")
+    terminal.print_text("\nAn answer is right if")
     for claim in exercise.claims:
         terminal.say(claim["text"], "  - ")
     terminal.say(f"and these keys are as they were: {', '.join(exercise.keep)}.")
-    typer.echo()
+    terminal.print_text()
     terminal.say("fairway run FILE shows what happens; with --json, every figure by its name.")
 
 

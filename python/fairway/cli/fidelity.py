@@ -50,14 +50,14 @@ def fidelity(
     if as_json:
         terminal.print_json(result.to_json())
     else:
-        typer.echo(f"{result.title}\n")
+        terminal.print_text(f"{result.title}\n")
         terminal.show_table(*result.tables())
         about = (
             f"{what_is_taken()} Each value is the simulator's, and beside it the real one; * is "
             f"out of tolerance. An interval counts from {FEWEST_REDUCTIONS} reductions on."
         )
         terminal.say(about)
-        typer.echo(f"{result.sentence}.")
+        terminal.print_text(f"{result.sentence}.")
     if not quiet:
         terminal.note_report(place)
     if check and not result.holds:

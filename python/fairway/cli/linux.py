@@ -2,10 +2,18 @@
 
 from pathlib import Path
 
-import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, KernelChoice, Quiet, Threads, commands, note, print_json
+from fairway.cli.terminal import (
+    Json,
+    KernelChoice,
+    Quiet,
+    Threads,
+    commands,
+    note,
+    print_json,
+    print_text,
+)
 
 app = commands()
 
@@ -74,7 +82,7 @@ def build(
     if as_json:
         print_json(kernel.to_json())
     else:
-        typer.echo(f"Linux {kernel.release}: {kernel.path}")
+        print_text(f"Linux {kernel.release}: {kernel.path}")
     for warning in kernel.warnings:
         note(f"Warning: {warning}")
 
@@ -94,7 +102,7 @@ def status(as_json: Json = False) -> None:
     if as_json:
         print_json(found.to_json())
     else:
-        typer.echo("\n".join(found.lines()))
+        print_text("\n".join(found.lines()))
 
 
 @app.command("record-golden")
@@ -127,4 +135,4 @@ def record_golden(
         print_json(recorded)
     else:
         count = len(recorded["algorithms"]) * len(recorded["scenarios"])
-        typer.echo(f"{count} traces of Linux {recorded['kernel']}: {directory}")
+        print_text(f"{count} traces of Linux {recorded['kernel']}: {directory}")

@@ -18,7 +18,7 @@ from typing import NoReturn
 import typer
 from typer import Option
 
-from fairway.cli.terminal import commands, discard_output, note, warn
+from fairway.cli.terminal import commands, discard_output, note, print_text, warn
 from fairway.errors import (
     AlgorithmError,
     ExperimentError,
@@ -42,7 +42,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from fairway.ground import program
 
-        typer.echo(f"fairway {program.named()}")
+        print_text(f"fairway {program.named()}")
         raise typer.Exit
 
 
@@ -191,6 +191,6 @@ def _unexpected(error: Exception) -> int:
     if isinstance(error, OSError):
         note(f"fairway: {error}")
         return 2
-    traceback.print_exc()
+    note(traceback.format_exc().rstrip("\n"))
     note("fairway: internal error; please report it with the lines above")
     return 1

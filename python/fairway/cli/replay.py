@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
@@ -61,8 +60,8 @@ def replay(
         if connection is None and done.transfer.connections > 1:
             number = done.transfer.connection["id"]
             many = done.transfer.connections
-            typer.echo(f"Connection {number}, which has most data, of {many:,}.\n")
-        typer.echo(done.experiment)
+            terminal.print_text(f"Connection {number}, which has most data, of {many:,}.\n")
+        terminal.print_text(done.experiment)
         terminal.show_table(done.table())
         terminal.say(DEFINED)
         if done.same is None:

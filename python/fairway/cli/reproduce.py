@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
@@ -91,19 +90,21 @@ def _show(result: "Reproduction", *, cells: bool) -> None:
     lines = [study.title, study.question, study.source + "."]
     if result.quick:
         lines.append(f"Shortened: {result.quick}.")
-    typer.echo("\n".join(terminal.wrapped(line) for line in lines if line) + "\n")
+    terminal.print_text("\n".join(terminal.wrapped(line) for line in lines if line) + "\n")
     if study.claims:
-        typer.echo(terminal.wrapped(verdict_counts(result.findings)) + "\n")
+        terminal.print_text(terminal.wrapped(verdict_counts(result.findings)) + "\n")
     for claim, finding in zip(study.claims, result.findings, strict=True):
         terminal.say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
         terminal.say(once(finding.brief), " " * _INDENT)
     if result.quick and any(not part.was_run for part in _at_each_value(result.findings)):
-        typer.echo("\nWhat was not run is named in reproduction.json, and run without --quick.")
-    typer.echo()
+        terminal.print_text(
+            "\nWhat was not run is named in reproduction.json, and run without --quick."
+        )
+    terminal.print_text()
     if study.is_divided:
         terminal.show_table(part_table(result))
         for why in result.skipped.values():
-            typer.echo(f"Not run: {why}.")
+            terminal.print_text(f"Not run: {why}.")
     for name, part in result.parts.items():
         terminal.show_table(difference_table(part, name))
         for remark in remark_on_alike(part.sweep.outcomes):
@@ -118,7 +119,7 @@ def _show_all(result: "All") -> None:
 
     terminal.show_table(study_table(result))
     for key, one in result.results.items():
-        typer.echo(f"{key}: {one.study.question or one.study.title}")
+        terminal.print_text(f"{key}: {one.study.question or one.study.title}")
         for claim, finding in zip(one.study.claims, one.findings, strict=True):
             terminal.say(f"{claim.id}  {claim.statement}.", f"{finding.verdict:10} ")
 

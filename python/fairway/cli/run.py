@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
@@ -157,7 +156,7 @@ def _show_run(result: "Run") -> None:
     from fairway.results.program_tables import program_tables
     from fairway.results.repeat import sentence
 
-    typer.echo(f"{result.title}\n")
+    terminal.print_text(f"{result.title}\n")
     flows = (
         *report.flow_tables(result),
         *report.completion_table(result),
@@ -175,5 +174,5 @@ def _show_run(result: "Run") -> None:
 def _show_sweep(result: "Sweep") -> None:
     from fairway.sweep.report import mean_tables, sweep_table
 
-    typer.echo(f"{result.title}\n")
+    terminal.print_text(f"{result.title}\n")
     terminal.show_table(sweep_table(result), *mean_tables(result))

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, note, print_json
+from fairway.cli.terminal import Json, note, print_json, print_text
 from fairway.errors import InputError, read_text
 
 #: Largest script in bytes, as the reader has it.
@@ -44,7 +44,7 @@ def script(
         for outcome in outcomes:
             _show(outcome, trace)
         if len(scripts) > 1:
-            typer.echo(_count(outcomes))
+            print_text(_count(outcomes))
     for outcome in outcomes:
         if "error" in outcome:
             note(f"fairway: {outcome['error']}")
@@ -78,15 +78,15 @@ def _run(file: Path, preset: str | None) -> dict[str, Any]:
 def _show(outcome: dict[str, Any], trace: bool) -> None:
     if "error" in outcome:
         return
-    typer.echo(outcome["text"], nl=False)
+    print_text(outcome["text"], end="")
     for line in outcome["printed"]:
-        typer.echo(f"  printed: {line}")
+        print_text(f"  printed: {line}")
     for warning in outcome["warnings"]:
         note(f"Warning: {outcome['name']}:{warning}")
     if trace:
-        typer.echo("  line  time in s    what")
+        print_text("  line  time in s    what")
         for entry in outcome["trace"]:
-            typer.echo(f"{entry['line'] or '-':>6}  {entry['t_s']:>11.6f}  {entry['text']}")
+            print_text(f"{entry['line'] or '-':>6}  {entry['t_s']:>11.6f}  {entry['text']}")
 
 
 def _count(outcomes: list[dict[str, Any]]) -> str:

@@ -2,10 +2,18 @@
 
 from pathlib import Path
 
-import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import AllowPython, Json, commands, note, print_json, say, show_table
+from fairway.cli.terminal import (
+    AllowPython,
+    Json,
+    commands,
+    note,
+    print_json,
+    print_text,
+    say,
+    show_table,
+)
 
 app = commands()
 
@@ -65,7 +73,7 @@ def show(
         return
     for paragraph in study_tables.introduction(one):
         say(paragraph)
-    typer.echo()
+    print_text()
     show_table(*study_tables.in_full(one))
 
 
@@ -104,7 +112,7 @@ def new(
     with permitting(python=allow_python):
         files = new_study(directory, experiment=experiment, axes=axes or (), metrics=metrics or ())
     for file in files:
-        typer.echo(file)
+        print_text(str(file))
     note(
         f"Run it with: fairway reproduce {directory}\n"
         "Then: published numbers into published/values.csv, claims into claims.toml."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -15,10 +16,11 @@ import typer.core
 from typer import Option
 
 from fairway.cli.layout import LEAST_WIDTH, lines
+from fairway.ground import output
 from fairway.ground.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fairway.plot.page import Table
 
@@ -63,6 +65,10 @@ Dask = Annotated[
 ]
 
 
+#: Every other function here prints by these two or by `output.print_error`.
+print_text, print_json = output.print_text, output.print_json
+
+
 def listed(text: str) -> list[str]:
     """The names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -94,8 +100,30 @@ def size(least: int = 0, most: int | None = None) -> Callable[[str], int]:
     return parse
 
 
+@contextlib.contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Make the words of Typer's errors printable, as it prints them itself."""
+    try:
+        yield
+    except Exception as error:
+        # Of Click, which some versions of Typer depend on, and others have inside.
+        if hasattr(error, "format_message"):
+            vars(error)["message"] = printable(str(getattr(error, "message", "")))
+        raise
+
+
 class _Group(typer.core.TyperGroup):
     """Commands that are listed with the whole first sentence of each."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """As Typer does it; errors are told in words that control no terminal."""
+        with _printable_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Likewise; it reads the arguments of a command."""
+        with _printable_errors():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         # Typer's own cuts sentences to a line.
@@ -153,7 +181,7 @@ def wrapped(text: str, label: str = "", after: str | None = None) -> str:
 
 def say(text: str, label: str = "") -> None:
     """Print a paragraph."""
-    typer.echo(wrapped(text, label))
+    print_text(wrapped(text, label))
 
 
 def show_table(*tables: Table) -> None:
@@ -163,8 +191,8 @@ def show_table(*tables: Table) -> None:
         group = list(alike)
         for table, drawn in zip(group, lines(group, width()), strict=True):
             if table.caption:
-                typer.echo(typer.style(wrapped(table.caption), bold=True))
-            typer.echo("\n".join(map(printable, drawn)) + "\n")
+                print_text(wrapped(table.caption), bold=True)
+            print_text("\n".join(drawn) + "\n")
 
 
 def show_rows(
@@ -176,16 +204,9 @@ def show_rows(
     show_table(Table(caption, columns, rows, **more))
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON on standard output."""
-    import json
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
-
-
 def note(message: str) -> None:
     """Print a remark on standard error."""
-    typer.echo(printable(message), err=True)
+    output.print_error(message)
 
 
 def discard_output() -> None:

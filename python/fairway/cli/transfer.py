@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Option
 
 from fairway.backends.transfer.token import TOKEN_VARIABLE, bare
-from fairway.cli.terminal import note_report, print_json, show_table, size, warn
+from fairway.cli.terminal import note_report, print_json, print_text, show_table, size, warn
 from fairway.errors import InputError, read_text
 
 if TYPE_CHECKING:
@@ -131,11 +129,10 @@ class Ended:
         if self._as_json:
             print_json(summary)
         elif self.as_lines:
-            sys.stdout.write(json.dumps({"event": "session", "summary": summary}) + "\n")
-            sys.stdout.flush()
+            print_json({"event": "session", "summary": summary}, indent=None)
         elif summary["flows"]:
             show_table(*stream_tables(summary))
-            typer.echo(closing_line(summary))
+            print_text(closing_line(summary))
 
 
 def _unused(record: Path, number: int) -> Path:

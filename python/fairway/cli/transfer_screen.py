@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from fairway.backends.transfer.tables import natural
 from fairway.cli.terminal import note, warn
 from fairway.ground import text
+from fairway.ground.output import bar_console, print_json, print_text
 from fairway.ground.progress import readable
+from fairway.ground.text import printable
 
 if TYPE_CHECKING:
     from fairway._core import TransferData
@@ -46,7 +47,8 @@ class Screen:
         """Show an event."""
         kind = event["event"]
         if self._json_lines:
-            self.say(json.dumps(event))
+            self._clear()
+            print_json(event, indent=None)
             return
         if kind == "token":
             # On standard output at once: whoever starts the other end waits for it.
@@ -61,8 +63,7 @@ class Screen:
     def say(self, line: str) -> None:
         """Print a line on standard output, now."""
         self._clear()
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+        print_text(line)
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         """Redraw the bar."""
@@ -89,14 +90,14 @@ class _Bar:
         self._live: Any = None
 
     def show(self, progress: Mapping[str, Any]) -> None:
-        from rich.console import Console, Group
+        from rich.console import Group
         from rich.live import Live
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
         if self._live is None:
-            self._live = Live(console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._live = Live(console=bar_console(), transient=True, auto_refresh=False)
             self._live.start()
         fraction = fraction_of(progress)
         line = Table.grid(padding=(0, 1), expand=True)
@@ -105,12 +106,12 @@ class _Bar:
         for _ in range(3):
             line.add_column(justify="right", no_wrap=True)
         line.add_row(
-            Text(self._label),
+            Text(printable(self._label)),
             ProgressBar(total=1.0, completed=fraction or 0.0, pulse=fraction is None),
             *map(Text, figures(progress, fraction)),
         )
         streams = stream_lines(progress["streams"]) if self._per_stream else []
-        self._live.update(Group(*map(Text, streams), line), refresh=True)
+        self._live.update(Group(*(Text(printable(one)) for one in streams), line), refresh=True)
 
     def clear(self) -> None:
         """Take the bar away, so that a line can be printed."""

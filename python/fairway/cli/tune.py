@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Literal
 
-import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
@@ -80,7 +79,7 @@ def tune(
     if as_json:
         terminal.print_json(done.to_json())
     else:
-        typer.echo(f"{done.title}\n")
+        terminal.print_text(f"{done.title}\n")
         terminal.show_table(*(done.parameter_table(), done.comparison_table(), done.case_table()))
         for said in (*done.sentences(), done.curse()):
             terminal.say(said)

@@ -7,6 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from fairway.ground import output
+from fairway.ground.text import printable
+
 #: How often one long job is told of in lines, in seconds.
 _EVERY_S = 10
 
@@ -120,8 +123,7 @@ class Lines(Silent):
         self._print(", ".join(parts))
 
     def _print(self, line: str) -> None:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        output.print_error(line)
 
 
 class Parts(Lines):
@@ -142,7 +144,6 @@ class Bar(Silent):
     """A bar that is redrawn on a terminal."""
 
     def __init__(self, label: str) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._started = time.monotonic()
@@ -153,10 +154,12 @@ class Bar(Silent):
             TextColumn("{task.fields[runs]}"),
             TextColumn("{task.fields[speed]}"),
             TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
+            console=output.bar_console(),
             transient=True,
         )
-        self._task: Any = self._bar.add_task(label, total=1.0, runs="", speed="", left="")
+        self._task: Any = self._bar.add_task(
+            printable(label), total=1.0, runs="", speed="", left=""
+        )
 
     def __enter__(self) -> Bar:
         self._started = time.monotonic()

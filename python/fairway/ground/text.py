@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -188,24 +190,42 @@ def percent(share: float | None, *, signed: bool = True) -> str:
     return with_sign(100 * share, 1 if abs(share) < 1 else 0) + " %"
 
 
-#: Control characters but the line break and the tab, and those that turn the direction of a line or
-#: cannot be seen (Unicode's Bidi_Control and the zero-width characters).
-_UNPRINTABLE = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    for code in (
-        *(code for code in range(0x20) if code not in (0x09, 0x0A)), *range(0x7F, 0xA0), 0x61C,
-        *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF,
-    )
-}  # fmt: skip
+#: Characters that control a terminal, change the order in which others are shown, or are not shown,
+#: but for the line break and the tab. Unicode 15.1: general categories Cc, Zl, Zp and Cs, the
+#: properties Bidi_Control (PropList.txt) and Default_Ignorable_Code_Point
+#: (DerivedCoreProperties.txt), and the marks of interlinear annotation. Unicode Technical Standard
+#: 55 ("Unicode source code handling") and Technical Report 36, section 2, say how they deceive.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def printable(words: str) -> str:
-    r"""Words from a file or a peer, for a terminal: what would control it is escaped.
+    r"""Words from anyone as they are shown: each hidden character as its escape sequence.
 
-    >>> printable("\x1b[2Jgone\n"), printable("a\u202eb ü")
-    ('\\x1b[2Jgone\n', 'a\\u202eb ü')
+    >>> printable("\x1b[2Jgone\n"), printable("a\u202eb ü"), printable("\U000e0041")
+    ('\\x1b[2Jgone\n', 'a\\u202eb ü', '\\U000e0041')
     """
-    return words.translate(_UNPRINTABLE)
+    return _HIDDEN.sub(_escaped, words)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def json_printable(document: str) -> str:
+    r"""JSON of the same value, in which hidden characters are escape sequences of JSON.
+
+    >>> json_printable('"a\u202e\x7f\U000e0041ü"')
+    '"a\\u202e\\u007f\\udb40\\udc41ü"'
+    """
+    # Between the strings of JSON there are none but line breaks and tabs (RFC 8259, section 2).
+    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
 def capital(name: str) -> str:

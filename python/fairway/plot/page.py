@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairway.errors import InputError
+from fairway.ground.text import printable
 
 if TYPE_CHECKING:
     from fairway.plot import vega
@@ -164,7 +165,7 @@ class Table:
 
 
 def _escaped(words: str) -> str:
-    return words.translate(_ESCAPES)
+    return printable(words).translate(_ESCAPES)
 
 
 def content(cell: str) -> str:
@@ -306,6 +307,8 @@ def _templates() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(_TEMPLATES),
         autoescape=True,
+        # Names from anyone do not turn the direction of the line that they stand in.
+        finalize=lambda value: printable(value) if type(value) is str else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -356,11 +359,13 @@ def plain_html(table: Table) -> str:
         parts = []
         for index, value in enumerate(values):
             side = "left" if index < table.labels else "right"
-            parts.append(f'<{tag} style="text-align:{side}">{html.escape(value)}</{tag}>')
+            parts.append(
+                f'<{tag} style="text-align:{side}">{html.escape(printable(value))}</{tag}>'
+            )
         return f"<tr>{''.join(parts)}</tr>"
 
     body = "".join(cells("td", row) for row in table.rows)
     left = "text-align:left;font-weight:bold"
-    caption = f'<caption style="{left}">{html.escape(table.caption)}</caption>'
+    caption = f'<caption style="{left}">{html.escape(printable(table.caption))}</caption>'
     head = cells("th", table.columns)
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

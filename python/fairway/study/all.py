@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote
 
-from fairway.ground import store, text
+from fairway.ground import output, store, text
 from fairway.ground.progress import readable
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.page import Link, Section, Table, render
@@ -118,7 +117,7 @@ def reproduce_each(
     costs: dict[str, Cost] = {}
     for number, key in enumerate(chosen, start=1):
         if not quiet:
-            sys.stderr.write(f"study {number} of {len(chosen)}: {key}\n")
+            output.print_error(f"study {number} of {len(chosen)}: {key}")
         started, busy = time.monotonic(), _cpu_s()
         name = Path(key).name
         results[name] = reproduce(key, directory / name)

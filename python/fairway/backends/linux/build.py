@@ -7,7 +7,6 @@ import fcntl
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from fairway.backends.linux.kernel import DESCRIPTION, EXECUTABLE, Kernel, descr
 from fairway.backends.linux.recipe import DEVICES, RANDOMNESS, Edit, Recipe, apply, recipe
 from fairway.backends.linux.source import Source, unpack
 from fairway.errors import FairwayError, InputError, Interrupted, writing
-from fairway.ground import store
+from fairway.ground import output, store
 from fairway.ground.cache import PLACE
 from fairway.ground.progress import State, reporter
 
@@ -199,7 +198,7 @@ def _only_one(root: Path, *, quiet: bool) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not quiet:
-                sys.stderr.write("Another process is building a kernel; waiting for it.\n")
+                output.print_error("Another process is building a kernel; waiting for it.")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left in root.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)

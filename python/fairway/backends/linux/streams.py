@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from fairway.errors import InputError, RunFailed, writing
-from fairway.ground import quantities
+from fairway.ground import output, quantities
 
 #: Most bytes of standard input, and of each output stream of a command.
 MOST_BYTES = 1 << 30
@@ -159,7 +159,7 @@ def _given() -> Iterator[bytes]:
 
 
 def _tell_of_input() -> None:
-    sys.stderr.write(
+    output.print_error(
         "fairway: waiting for the end of standard input, which is read before the start; "
-        "without any, add </dev/null\n"
+        "without any, add </dev/null"
     )

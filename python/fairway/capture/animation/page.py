@@ -25,9 +25,13 @@ def page(run: Run, scene: Mapping[str, Any]) -> str:
         "animation.html",
         title=run.title,
         lead=lead,
-        # Safe inside of a script element.
-        scene=json.dumps(scene, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
+        scene=_safe(json.dumps(scene, separators=(",", ":"), ensure_ascii=False)),
         style=style,
         script=script,
         policy=policy([script], [style]),
     )
+
+
+def _safe(document: str) -> str:
+    """JSON of the same value that ends no script element and hides nothing."""
+    return text.json_printable(document).replace("<", "\\u003c")

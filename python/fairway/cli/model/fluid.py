@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, print_json, say, show_rows
+from fairway.cli.terminal import Json, print_json, print_text, say, show_rows
 from fairway.errors import InputError, writing
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def fluid(
     else:
         _show(asked, curves, point)
         if plot is not None:
-            typer.echo(f"\nDrawn: {plot}")
+            print_text(f"\nDrawn: {plot}")
 
 
 def _classes(

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
 from typer import Argument, Option
 
-from fairway.cli.terminal import Json, print_json, say, show_rows
+from fairway.cli.terminal import Json, print_json, print_text, say, show_rows
 from fairway.errors import InputError, writing
 from fairway.ground.text import number
 
@@ -116,7 +115,7 @@ def _list(as_json: bool) -> None:
     width = max(map(len, describe()))
     for name, entry in describe().items():
         say(entry["title"], f"{name:{width}}  ")
-    typer.echo()
+    print_text()
     say("`fairway model laws NAME` shows parameters, range and source of a law.")
 
 
@@ -125,7 +124,7 @@ def _describe(entry: Mapping[str, Any]) -> None:
         say(entry[label], f"{label:10}")
     parameters, results = entry["parameters"], entry["results"]
     width = max(len(_option(p["name"])) for p in parameters)
-    typer.echo("\nParameters")
+    print_text("\nParameters")
     for parameter in parameters:
         default = parameter["default"]
         if parameter["is_required"]:
@@ -138,7 +137,7 @@ def _describe(entry: Mapping[str, Any]) -> None:
             text += f", in {unit}"
         say(f"{text}. {end}", f"  {_option(parameter['name']):{width}}  ")
     width = max(len(result["name"]) for result in results)
-    typer.echo("\nResults")
+    print_text("\nResults")
     for result in results:
         say(result["meaning"], f"  {result['name']:{width}}  ")
 
@@ -284,14 +283,14 @@ def _document(
 
 def _show_point(entry: Mapping[str, Any], answer: "Answer") -> None:
     say(entry["title"])
-    typer.echo()
+    print_text()
     width = max(len(_option(name)) for name in answer.values)
     for name, column in answer.values.items():
         value = column[0]
         text = "no limit" if math.isinf(value) else f"{number(value)} {_unit(name)}"
         label = name.removesuffix(_suffix(name)).replace("_", " ")
-        typer.echo(f"  {label:{width}}{text}".rstrip())
-    typer.echo()
+        print_text(f"  {label:{width}}{text}".rstrip())
+    print_text()
     if answer.in_range[0]:
         say(f"In range: {entry['range']}.")
     else:
@@ -357,4 +356,4 @@ def _plot(
         raise InputError(str(error)) from None
     with writing(file):
         file.write_bytes(drawn(chart, kind))
-    typer.echo(f"wrote {file}")
+    print_text(f"wrote {file}")

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, note, print_json, say, show_rows, size
+from fairway.cli.terminal import Json, note, print_json, print_text, say, show_rows, size
 from fairway.errors import InputError
 from fairway.ground.text import ABSENT, milliseconds, number, percent
 
@@ -114,7 +113,7 @@ def _show(found: "Streams") -> None:
     say(f"Model: {answer['model']}.")
     if answer["outside"]:
         say(f"Do not trust it here: {answer['outside']}.")
-    typer.echo()
+    print_text()
     limits = [
         ["window", number(answer["by_window"])],
         ["application", number(answer["by_application"])],

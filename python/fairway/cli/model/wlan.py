@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
 from typer import Option
 
-from fairway.cli.terminal import Json, print_json, say, show_rows, size
+from fairway.cli.terminal import Json, print_json, print_text, say, show_rows, size
 from fairway.errors import InputError
 from fairway.ground.text import milliseconds
 
@@ -152,7 +151,7 @@ def _show(found: "Prediction") -> None:
         sentences.append(f"Do not trust it here: {answer['outside']}.")
     for sentence in sentences:
         say(sentence)
-    typer.echo()
+    print_text()
     _show_rates(found)
     _show_contenders(answer)
 
