@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Json, note, print_json, print_text
 from fairway.errors import InputError, read_text
+from fairway.ground.text import of_path
 
 #: Largest script in bytes, as the reader has it.
 _LARGEST = 1 << 20
@@ -69,7 +70,7 @@ def _run(file: Path, preset: str | None) -> dict[str, Any]:
 
     try:
         text = read_text(file, "script", _LARGEST)
-        verdict: dict[str, Any] = json.loads(run_script(text, str(file), preset))
+        verdict: dict[str, Any] = json.loads(run_script(text, of_path(file), preset))
     except (ScriptError, InputError) as error:
         return {"name": str(file), "passed": False, "error": str(error)}
     return verdict

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway.errors import InputError, read_text
+from fairway.ground import text
 from fairway.ground.inventory import source_of
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def plan(
         path = Path(experiment)
         content = read_text(path, "experiment file", MAX_BYTES)
         # A path need not be UTF-8, but messages that name it are.
-        source = str(path).encode("utf-8", "backslashreplace").decode()
+        source = text.of_path(path)
         beside = path.parent
     own = Algorithms(
         algorithms, beside, Origin(source, content if isinstance(content, str) else None)

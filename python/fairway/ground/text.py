@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 #: What stands for "there is no value".
@@ -226,6 +227,15 @@ def json_printable(document: str) -> str:
     """
     # Between the strings of JSON there are none but line breaks and tabs (RFC 8259, section 2).
     return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], document)
+
+
+def of_path(path: str | PurePath) -> str:
+    r"""A path as text for messages and documents: bytes that are not UTF-8 as escape sequences.
+
+    >>> of_path("runs/\udcff.pcap"), of_path("Größe.toml")
+    ('runs/\\udcff.pcap', 'Größe.toml')
+    """
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def capital(name: str) -> str:

@@ -22,7 +22,7 @@ from fairway._core import Cancelled
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
-from fairway.ground import quantities
+from fairway.ground import quantities, text
 
 #: The program that runs inside of the kernel, and the supervisor.
 AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
@@ -282,11 +282,11 @@ def _tail(path: Path, limit: int) -> str:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - limit))
-            text = file.read(limit).decode("utf-8", "replace").rstrip()
+            words = file.read(limit).decode("utf-8", "replace").rstrip()
     except OSError:
         return ""
-    # Nothing that a terminal would obey.
-    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    # A console ends its lines with both.
+    return text.printable(words.replace("\r\n", "\n"))
 
 
 def _size(path: Path) -> int:

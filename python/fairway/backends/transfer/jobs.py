@@ -32,7 +32,7 @@ class Listener(Protocol):
 def follow(job: Mapping[str, Any], listener: Listener, *, samples: bool = False) -> Any:
     """Do a job and tell `listener` of it until it has ended; return its result."""
     try:
-        transfer = _core.Transfer(json.dumps(job), samples)
+        transfer = _core.Transfer(_document(job), samples)
         try:
             while not transfer.wait(_LOOK_S):
                 _tell(transfer, listener)
@@ -51,6 +51,21 @@ def follow(job: Mapping[str, Any], listener: Listener, *, samples: bool = False)
     except _core.TransferError as error:
         raise _as_ours(error) from None
     return None if result is None else json.loads(result)
+
+
+def _document(job: Mapping[str, Any]) -> str:
+    """A job as JSON, whose text is Unicode."""
+    written = json.dumps(job, ensure_ascii=False)
+    try:
+        written.encode("utf-8")
+    except UnicodeEncodeError as error:
+        # The string of JSON around it.
+        begin, end = written.rfind('"', 0, error.start), written.find('"', error.start)
+        raise InputError(
+            f"{written[begin + 1 : end]}: has a byte that is not UTF-8, in which both ends name "
+            "files; rename it"
+        ) from None
+    return written
 
 
 def _tell(transfer: _core.Transfer, listener: Listener) -> None:

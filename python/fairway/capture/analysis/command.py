@@ -16,6 +16,7 @@ from fairway import _core
 from fairway.capture.analysis.flows import flows, largest
 from fairway.capture.analysis.result import Analysis
 from fairway.errors import InputError, Interrupted, writing
+from fairway.ground import text
 from fairway.ground.progress import State, reporter
 from fairway.ground.quantities import seconds
 
@@ -108,7 +109,7 @@ def analyze(
         raise InputError(f"from {start_s:g} s to {end_s:g} s: no time is between them")
     source = str(capture)
     is_pipe = source == STANDARD_INPUT
-    name = "standard input" if is_pipe else Path(source).name
+    name = "standard input" if is_pipe else text.of_path(Path(source).name)
     if not detail:
         options = {"name": name, "identify": identify}
         return Analysis(name, json.loads(read(source, options, name, quiet).report))

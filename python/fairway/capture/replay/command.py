@@ -105,7 +105,7 @@ def fit(
 ) -> Transfer:
     """Fit a path to a captured transfer."""
     source = str(capture)
-    name = "standard input" if source == STANDARD_INPUT else Path(source).name
+    name = "standard input" if source == STANDARD_INPUT else text.of_path(Path(source).name)
     with twice(source) as again:
         found = json.loads(read(again, {"name": name}, name, quiet).report)
         chosen, others = _choose(found["connections"], connection, name)
