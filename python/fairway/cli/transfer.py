@@ -188,8 +188,10 @@ def streams(text: str) -> int | str:
     """A number of streams, or "auto"."""
     if text == "auto":
         return text
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
+    from fairway.ground.text import whole
+
+    if number := whole(text):
+        return number
     raise InputError(f"--streams: expected a number from 1 on, or auto, got {text!r}")
 
 

@@ -36,5 +36,5 @@ def mismatch(experiment: Mapping[str, Any], summaries: Iterable[Mapping[str, Any
 
 
 def _version(release: str) -> tuple[int, ...]:
-    digits = re.match(r"\d+(\.\d+)*", release)
+    digits = re.match(r"[0-9]{1,9}(\.[0-9]{1,9})*", release)
     return tuple(map(int, digits[0].split("."))) if digits else ()

@@ -13,6 +13,7 @@ from typing import Any
 
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, Document, parse_toml, plan
+from fairway.ground import text
 from fairway.ground.shape import NUMBER, Either, problem
 from fairway.sweep.result import Sweep
 from fairway.sweep.start import run
@@ -208,8 +209,9 @@ def _at(document: Any, path: str) -> Any:
     for name in path.split("."):
         if isinstance(document, Mapping):
             document = document.get(name, _MISSING)
-        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-            document = document[int(name)]
+        elif isinstance(document, list):
+            place = text.whole(name)
+            document = document[place] if place is not None and place < len(document) else _MISSING
         else:
             return _MISSING
     return document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ from fairway.ground import text
 from fairway.ground.inventory import source_of
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from fairway.algorithm import Algorithms, Maker
 
 #: Largest experiment file in bytes; the simulator has the same bound.
@@ -156,25 +155,48 @@ def source_of_experiment(
     return source_of(command, what, changed, *more)
 
 
-def _tomllib() -> ModuleType:
-    """What reads TOML; experiment files do not need it."""
+#: Strings and comments of TOML, and a dotted key of more parts than any table has. `tomllib` takes
+#: time with the square of their number, and says no more of them.
+_NO_KEY = re.compile(r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*""")
+_MAX_PARTS = 64
+#: A larger whole number is no float, and Python writes none of 4300 digits. TOML has 64 bits.
+_LARGEST = 1 << 1000
+_LONG_KEY = re.compile(rf'(?<![\w-])(?:[\w-]+|"")(?:[ \t]*\.[ \t]*(?:[\w-]+|"")){{{_MAX_PARTS}}}')
+
+
+def _loads(text: str) -> Document:
+    """A document of TOML, which experiment files do not need.
+
+    Raises:
+        ValueError: It is none, or one of a number, a key or a depth that nobody needs.
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib
+    if _LONG_KEY.search(_NO_KEY.sub('""', text)):
+        raise ValueError(f"a key of more than {_MAX_PARTS} parts")
+    try:
+        document: Document = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    left: list[Any] = [document]
+    while left:
+        value = left.pop()
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise ValueError(f"a number of more than {_LARGEST.bit_length() - 1:,} bits")
+        left += (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
+    return document
 
 
 def parse_toml(text: str, source: str) -> Document:
     """Parse TOML, or say where it is wrong."""
-    tomllib = _tomllib()
     try:
-        document: Document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return _loads(text)
+    except ValueError as error:
         raise InputError(f"{source}: not valid TOML: {error}") from None
-    except RecursionError:
-        raise InputError(f"{source}: not valid TOML: nested too deeply") from None
-    return document
 
 
 def parse_override(assignment: str) -> tuple[str, Any]:
@@ -189,8 +211,7 @@ def parse_override(assignment: str) -> tuple[str, Any]:
     path, value = path.strip(), value.strip()
     if not equals or not path:
         raise InputError(f'--set {assignment}: expected path=value, such as "flow.0.cc=cubic"')
-    tomllib = _tomllib()
     try:
-        return path, tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError, KeyError):
+        return path, _loads(f"value = {value}")["value"]
+    except (ValueError, KeyError):
         return path, value

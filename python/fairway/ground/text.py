@@ -238,6 +238,15 @@ def of_path(path: str | PurePath) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
+def whole(words: str) -> int | None:
+    """The number that text is, of at most 18 digits, which 64 bits hold; None if it is none.
+
+    >>> whole("007"), whole("²"), whole("-1"), whole("9" * 5000)
+    (7, None, None, None)
+    """
+    return int(words) if words.isdecimal() and words.isascii() and len(words) <= 18 else None
+
+
 def capital(name: str) -> str:
     """A name as the beginning of a sentence."""
     return name[:1].upper() + name[1:]

@@ -33,7 +33,7 @@ _INFLATED = "inflated_cwnd_segments"
 #: `ca_state` of Linux's `struct tcp_info`: CWR and Recovery; Loss.
 _REDUCING, _LOSS = (2, 3), 4
 #: `phases.<flow>.<what>_<number>_<figure>`, or `phases.<flow>.<what>_count`.
-_FIGURE = re.compile(r"([a-z]+(?:_[a-z]+)*?)_(?:(\d+)_([a-z_]+)|count)")
+_FIGURE = re.compile(r"([a-z]+(?:_[a-z]+)*?)_(?:([0-9]{1,18})_([a-z_]+)|count)")
 
 
 @dataclass(frozen=True)

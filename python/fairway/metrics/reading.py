@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from fairway.errors import InputError
+from fairway.ground import text
 from fairway.metrics import flow_monitor
 from fairway.metrics.catalogue import by_name
 from fairway.metrics.subject import Counters, Subject, Traced
@@ -276,8 +277,8 @@ def _entry(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> Mapping[st
     for row in rows:
         if row["id"] == key:
             return row
-    if key.isdecimal() and int(key) < len(rows):
-        return rows[int(key)]
+    if (place := text.whole(key)) is not None and place < len(rows):
+        return rows[place]
     ids = [str(row["id"]) for row in rows]
     raise InputError(f"metric {name}: {_hint(key, ids)}there is {', '.join(ids)}")
 

@@ -50,8 +50,9 @@ _NO_MEMORY = ("System is deadlocked on memory", "Out of memory: ")
 #: What it says when it has killed a process whose pages the host did not map (arch/um/kernel/tlb.c,
 #: `report_enomem`).
 _UNMAPPED = "UML ran out of memory on the host side"
-#: What it says of a process that it has killed for its memory, by name.
-_KILLED = re.compile(r"Out of memory: Killed process \d+ \((.*)\) total-vm")
+#: What it says of a process that it has killed for its memory, by name (`TASK_COMM_LEN`, 16 with
+#: the end, escaped to four times as much). A console may hold anything, so both are bounded.
+_KILLED = re.compile(r"Out of memory: Killed process \d{1,10} \((.{0,64}?)\) total-vm")
 #: The run directory as the kernel's process sees it: its working directory.
 _HERE = "/proc/self/cwd"
 #: Exit codes of the supervisor: this and more are signals.

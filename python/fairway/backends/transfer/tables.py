@@ -80,6 +80,10 @@ def closing_line(summary: Mapping[str, Any]) -> str:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """What sorts `transfer/2` before `transfer/10`."""
-    parts = re.split(r"(\d+)", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    """What sorts `transfer/2` before `transfer/10`, and as a text what has too many digits.
+
+    >>> sorted(["a/10", "a/2", "a/²", "b"], key=natural)
+    ['a/2', 'a/10', 'a/²', 'b']
+    """
+    parts = re.split(r"([0-9]{1,18})", name)
+    return [(int(part), "") if number % 2 else (-1, part) for number, part in enumerate(parts)]

@@ -99,11 +99,11 @@ def parse_constraint(text: str) -> Constraint:
     'jain_index >= 0.9'
     """
     where = f"--subject-to {text}"
-    found = re.fullmatch(r"\s*(.+?)\s*(>=|<=)\s*(\S+)\s*", text)
-    if found is None:
+    found = re.search(">=|<=", text)
+    metric, number = (text[: found.start()], text[found.end() :].strip()) if found else (text, "")
+    if found is None or not metric.strip() or len(number.split()) != 1:
         raise InputError(f'{where}: expected METRIC >= NUMBER or <=, such as "jain_index >= 0.9"')
-    bound = _finite(found[3], where)
-    return Constraint(_formula(found[1], where), bound, found[2] == ">=")
+    return Constraint(_formula(metric, where), _finite(number, where), found[0] == ">=")
 
 
 def _formula(text: str, where: str) -> Formula:

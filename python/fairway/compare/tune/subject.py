@@ -12,7 +12,7 @@ from fairway.compare.tune.space import Parameter, known_parameter, within
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, Document, Plan, parse_toml, plan
 from fairway.experiment.scenarios import select
-from fairway.ground import registry
+from fairway.ground import registry, text
 
 #: What an own algorithm's name begins with: the registry does not know its parameters.
 _OWN = "python:"
@@ -245,8 +245,8 @@ def _at(experiment: Document, parameter: Parameter) -> Any:
     for part in parameter.name.split("."):
         if isinstance(node, list):
             by_id = [entry for entry in node if isinstance(entry, dict) and entry.get("id") == part]
-            if part.isdecimal() and int(part) < len(node):
-                node = node[int(part)]
+            if (place := text.whole(part)) is not None and place < len(node):
+                node = node[place]
             else:
                 node = by_id[0] if by_id else None
         elif isinstance(node, dict):
