@@ -1,18 +1,20 @@
 """Small texts that cost much to read: numbers, keys, depths and patterns are bounded."""
 
 import ast
+import os
 import re
 
 import pytest
 
-from fairway.backends.linux import machine
+from fairway.backends.linux import extra, machine
 from fairway.backends.transfer.tables import natural
 from fairway.compare import releases
 from fairway.compare.tune.objective import parse_constraint
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_override, parse_toml
 from fairway.ground.text import whole
-from test_terminal import PACKAGE
+from fairway.study.points import read_table
+from test_terminal import PACKAGE, name_of
 
 #: More than Python turns into a number or back (`sys.set_int_max_str_digits`).
 DIGITS = "9" * 5000
@@ -91,7 +93,7 @@ def test_nothing_that_is_read_is_run():
                     found.append(where)
             if isinstance(node, ast.Call):
                 plain = getattr(node.func, "id", "")
-                of_os = ast.unparse(node.func)
+                of_os = name_of(node.func)
                 if plain in RUNS or of_os in ("os.system", "os.popen", "tempfile.mktemp"):
                     found.append(where)
                 if any(
@@ -115,10 +117,24 @@ def test_patterns_take_no_time_with_the_square_of_a_text():
     found = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            is_re = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")
+            is_re = isinstance(node, ast.Call) and name_of(node.func).startswith("re.")
             pattern = node.args[0] if is_re and node.args else None
             if isinstance(pattern, ast.Constant) and isinstance(pattern.value, str):
                 bare = re.sub(r"\\[.()]", "_", pattern.value)
                 if SLOW.search(bare):
                     found.add((path.relative_to(PACKAGE).as_posix(), pattern.value))
     assert found == HARMLESS
+
+
+def test_a_table_with_a_field_without_end_is_refused(tmp_path):
+    # `csv.field_size_limit` is 128 KiB.
+    (tmp_path / "t.csv").write_text("a,b\n1," + "x" * 200_000 + "\n")
+    with pytest.raises(InputError, match=r"t\.csv: not a table in CSV: field larger"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_pipe_among_the_sources_of_a_module_is_refused(tmp_path):
+    (tmp_path / "tcp_mine.c").write_text("x")
+    os.mkfifo(tmp_path / "Makefile")
+    with pytest.raises(InputError, match="Makefile: not a file"):
+        extra.read(tmp_path)

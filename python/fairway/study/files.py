@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from fairway.ground.store import POINTS
 from fairway.study.cells import Column
 from fairway.study.claims import Claim, axes_of, check_test
 from fairway.study.model import SCENARIO, Part, Quick, Study
-from fairway.study.points import read_points
+from fairway.study.points import read_points, read_table
 
 STUDY_FILE = "study.toml"
 CLAIMS_FILE = "claims.toml"
@@ -255,7 +254,7 @@ def _columns(raw: Mapping[str, Any], kind: str, directory: Path, top: Path) -> I
         if ("column" in entry) == ("column_axis" in entry):
             raise InputError(f'{where}: give either "column" or "column_axis"')
         path = inside(directory, entry["file"], f"{where}.file", top)
-        rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
+        rows = read_table(path)
         found = list(rows[0]) if rows else []
         if "columns" in entry and "column_axis" not in entry:
             raise InputError(f'{where}: "columns" goes with "column_axis"')

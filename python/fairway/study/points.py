@@ -33,13 +33,21 @@ class Points:
         return self.settings.get(tuple(_alike(point.get(axis)) for axis in self.match))
 
 
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a table in CSV, by the names of its columns."""
+    try:
+        return list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table in CSV: {error}") from None
+
+
 def read_points(path: Path, match: Mapping[str, str], axes: Sequence[str], where: str) -> Points:
     """Read a table of points; messages call it `where`.
 
     Raises:
         InputError: If a column or an axis is missing, or two lines are of one point.
     """
-    rows = list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
+    rows = read_table(path)
     found = list(rows[0]) if rows else []
     for axis, column in match.items():
         if axis not in axes:

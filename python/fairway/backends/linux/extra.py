@@ -86,6 +86,8 @@ def _is_algorithm(name: str) -> bool:
 
 def _text(file: Path) -> str:
     try:
+        if not file.is_file():
+            raise InputError(f"--module: {file}: not a file; remove it, or name another directory")
         if file.stat().st_size > _MAX_BYTES:
             raise InputError(
                 f"--module: {file}: larger than {_MAX_BYTES >> 20} MiB; is it a source?"
