@@ -10,11 +10,13 @@ from typing import Any
 
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, parse_toml
+from fairway.ground.shape import problem
 from fairway.ground.store import POINTS
 from fairway.study.cells import Column
 from fairway.study.claims import Claim, axes_of, check_test
 from fairway.study.model import SCENARIO, Part, Quick, Study
 from fairway.study.points import read_points, read_table
+from fairway.study.shapes import CLAIMS, STUDY
 
 STUDY_FILE = "study.toml"
 CLAIMS_FILE = "claims.toml"
@@ -182,8 +184,15 @@ def _about(raw: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _raw(directory: Path) -> dict[str, Any]:
-    path = directory / STUDY_FILE
-    return parse_toml(read_text(path, "study", MAX_BYTES), str(path))
+    return _read(directory / STUDY_FILE, "study", STUDY)
+
+
+def _read(path: Path, what: str, expected: Any) -> dict[str, Any]:
+    """A TOML file whose values have the types that they should."""
+    raw: dict[str, Any] = parse_toml(read_text(path, what, MAX_BYTES), str(path))
+    if wrong := problem(raw, expected):
+        raise InputError(f"{path}: {wrong}; write another kind of value there, or leave it out")
+    return raw
 
 
 def _top(directory: Path) -> Path:
@@ -239,11 +248,18 @@ def check_keys(table: Any, kind: str, where: str) -> None:
 
 def inside(directory: Path, name: str, where: str, top: Path) -> Path:
     """A file of the study; a study does not reach outside `top`, the directory of the whole."""
-    path = (directory / str(name)).resolve()
-    if not path.is_relative_to(top.resolve()):
-        raise InputError(f"{where}: {name} is outside the study's directory; copy the file into it")
-    if not path.is_file():
-        raise InputError(f"{where}: {path} does not exist")
+    try:
+        path = (directory / str(name)).resolve()
+        if not path.is_relative_to(top.resolve()):
+            raise InputError(
+                f"{where}: {name} is outside the study's directory; copy the file into it"
+            )
+        if not path.is_file():
+            raise InputError(f"{where}: {path} does not exist")
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a link to itself
+        raise InputError(
+            f"{where}: {str(name)[:80]!r} is not the name of a file: {error}"
+        ) from None
     return path
 
 
@@ -296,7 +312,7 @@ def _claims(directory: Path, parts: Mapping[str, Part]) -> Iterator[Claim]:
     path = directory / CLAIMS_FILE
     if not path.exists():
         return
-    raw = parse_toml(read_text(path, "claims file", MAX_BYTES), str(path))
+    raw = _read(path, "claims file", CLAIMS)
     known: set[str] = set()
     for index, entry in enumerate(raw.get("claim", [])):
         where = f"{path}: claim.{index}"

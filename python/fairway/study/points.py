@@ -33,12 +33,26 @@ class Points:
         return self.settings.get(tuple(_alike(point.get(axis)) for axis in self.match))
 
 
+def _line(row: Mapping[Any, Any]) -> str:
+    """The beginning of a line, to find it by."""
+    return ",".join(str(value) for value in row.values() if isinstance(value, str))[:40]
+
+
 def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a table in CSV, by the names of its columns."""
+    lines = csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines())
     try:
-        return list(csv.DictReader(read_text(path, "table", MAX_BYTES).splitlines()))
+        rows = list(lines)
     except csv.Error as error:
         raise InputError(f"{path}: not a table in CSV: {error}") from None
+    for row in rows:
+        # `csv` puts the rest of a long line under None, and fills a short one with None.
+        if None in row or None in row.values():
+            columns = len(lines.fieldnames or ())
+            raise InputError(
+                f"{path}: {_line(row)}: expected {columns} values, one for each column"
+            )
+    return rows
 
 
 def read_points(path: Path, match: Mapping[str, str], axes: Sequence[str], where: str) -> Points:
