@@ -19,7 +19,8 @@ STUDY = small_studies.study_of(
 CLAIMS = small_studies.claim("a", small_studies.in_range("asymmetry", 0, 1))
 TABLE = "cc,a\nbic,0.5\nhtcp,0.4\n"
 TABLES = ["", "\n", "cc\n", "cc,a\nbic\n", "cc,a\nbic,1,2,3\n", "cc,cc\nbic,1\n", "cc,a\n,\n", '"',
-          'cc,a\n"bic\n', f"cc,a\nbic,{'9' * 400}\n", "cc,a\nbic,nan\n", "cc,a\n\0,1\n"]  # fmt: skip
+          'cc,a\n"bic\n',
+          f"cc,a\nbic,{'9' * 400}\n", "cc,a\nbic,nan\n", "cc,a\n\0,1\n"]  # fmt: skip
 VALUES = [True, -1, 0, 1, 0.5, float("inf"), float("nan"), "", "x", "../x", "/etc/passwd", [], [1],
           ["a"], {}, {"a": 1}, [{}], [[]], 2**63, -(2**63), "\u202e", "a" * 5000, "a\0b", "\n",
           {"flow.0.cc": []}, {"flow.0.cc": 1}]  # fmt: skip
