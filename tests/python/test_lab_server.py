@@ -229,6 +229,16 @@ def test_who_reads_too_slowly_is_left(running, monkeypatch):
         assert len(received(line)) < 4 << 20
 
 
+def test_slow_readers_keep_nobody_out(running):
+    host = f"Host: localhost:{running.server_port}"
+    with contextlib.ExitStack() as held:
+        for _ in range(100):
+            line = held.enter_context(connected(running))
+            line.sendall(f"GET /built/{server.WASM} HTTP/1.1\r\n{host}\r\n\r\n".encode())
+        assert status(get(running)) == 200
+        assert len(running._open) <= server._MAX_CONNECTIONS
+
+
 def descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 

@@ -42,8 +42,8 @@ class Server:
     def __init__(self, listening: socket.socket, files: Mapping[str, Path]) -> None:
         self.server_port: int = listening.getsockname()[1]
         self._files = files
-        self._open: set[asyncio.StreamWriter] = set()
-        #: Connections that may be closed to make room, the oldest first.
+        #: All connections, and those of which no answer is under way; the oldest first.
+        self._open: dict[asyncio.StreamWriter, None] = {}
         self._idle: dict[asyncio.StreamWriter, None] = {}
         # All that an interrupt could leave half done is done before the address is told.
         self._loop = asyncio.new_event_loop()
@@ -79,13 +79,11 @@ class Server:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while len(self._open) >= _MAX_CONNECTIONS:
-            if (oldest := next(iter(self._idle), None)) is None:
-                writer.transport.abort()
-                return
+            # A browser has its answer in milliseconds, so the oldest is none that it waits for.
+            oldest = next(iter(self._idle or self._open))
             self._forget(oldest)
             oldest.transport.abort()
-        self._open.add(writer)
-        self._idle[writer] = None
+        self._open[writer] = self._idle[writer] = None
         try:
             await self._answer(reader, writer)
         except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -95,7 +93,7 @@ class Server:
             writer.transport.abort()
 
     def _forget(self, writer: asyncio.StreamWriter) -> None:
-        self._open.discard(writer)
+        self._open.pop(writer, None)
         self._idle.pop(writer, None)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
