@@ -176,7 +176,7 @@ def _number(field: bytes) -> int:
 
 
 def _pax(body: bytes) -> dict[str, str]:
-    """What a pax header says of a member: records of length, blank, key, "=", value, line break."""
+    """Overrides in a pax header: records of length, blank, key, "=", value and line break."""
     found, at = {}, 0
     while at < len(body):
         digits = body[at : at + 8].partition(b" ")[0]

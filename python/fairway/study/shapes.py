@@ -9,8 +9,10 @@ from fairway.ground.shape import NUMBER, Each, Either, Maybe
 
 _TEXTS = Either((str, [str]))
 _NAMES = Maybe(Each(str))
+#: Any value; a truth value is named beside the others, as it is none of them.
+_ANYTHING = (object, bool)
 #: A value that an experiment file may have, which the reader of experiments checks.
-_ANY = Maybe(Each(object))
+_ANY = Maybe(Each(_ANYTHING))
 #: One for all, or for a value of an axis each.
 _COUNT = Maybe(Either((int, dict)))
 
@@ -27,15 +29,15 @@ _COLUMN = _of(
 
 STUDY = _of(
     "title source question summary experiment backend",
-    axes=Maybe(Each([object])),
-    scenarios=Maybe(Each(Each(object))),
+    axes=Maybe(Each([_ANYTHING])),
+    scenarios=Maybe(Each(Each(_ANYTHING))),
     names=_NAMES,
     set=_ANY,
     repetitions=_COUNT,
     points=Maybe(_of("file", match=_NAMES)),
     quick=Maybe(
         _of(
-            "note", axes=Maybe(Each([object])), set=_ANY, repetitions=_COUNT,
+            "note", axes=Maybe(Each([_ANYTHING])), set=_ANY, repetitions=_COUNT,
             leave_out=Maybe([str]),
         )
     ),
@@ -57,6 +59,6 @@ STUDY = _of(
 #: Tests of claims have types of their own (`claims.kinds`).
 CLAIMS = {
     "claim": Maybe(
-        [_of("id statement where family", test=Maybe([Each(object)]), unknown=Maybe(object))]
+        [_of("id statement where family", test=Maybe([Each(_ANYTHING)]), unknown=Maybe(_ANYTHING))]
     )
 }
