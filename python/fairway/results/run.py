@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
-from fairway.ground import program, store
+from fairway.ground import program, replacing, store
+from fairway.ground.scratch import settle
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.results.data import CAPTURES, FILES, LOSSES, TCP_INFO, RunData
@@ -59,20 +60,21 @@ class Run(RunData):
         """
         check_formats(figures)
         path = Path(directory)
-        store.check_writable(path, "run")
         kernel: dict[str, Any] = self.summary.get("kernel", {})
-        store.refuse_another(
-            path, source, remedy=store.REPLACE, replace=replace,
-            kernel=(lambda: str(kernel["release"])) if kernel else None,
-            planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
-        )  # fmt: skip
+
+        def check() -> None:
+            replacing.refuse_another(
+                path, source, remedy=replacing.REPLACE, replace=replace,
+                kernel=(lambda: str(kernel["release"])) if kernel else None,
+                planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
+            )  # fmt: skip
 
         def fill(target: Path) -> None:
             store.write_files(target, self.files(engine=engine))
             self.write_captures(target)
             self.write_kept_files(target)
 
-        store.write_directory(path, fill, source=source)
+        store.write_directory(path, fill, source=source, check=check)
         self.lies_in(path)
         if report:
             draw_report(path, self.report)
@@ -118,6 +120,7 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     from fairway.results.shapes import TRANSFER_SHAPE, shape_of
 
     path = Path(directory)
+    settle(path if path.is_dir() else path.parent)
     if not path.is_dir():
         raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
     if (path / store.POINTS).is_dir():
