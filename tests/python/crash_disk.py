@@ -1,8 +1,8 @@
 """A disk that fails: each call of `fairway.ground.disk` can be refused, or be the last one.
 
 A command runs once on a healthy disk, and the directory that it writes into is copied before each
-call: the copies are what is left when the process is killed there. With what is not flushed emptied,
-and names that are not flushed taken back, they are what a power cut leaves. It then runs once more
+call: the copies are left when the process is killed there. With files that are not flushed emptied,
+and names that are not flushed taken back, a power cut leaves them. The command then runs once more
 for each call, which fails.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
 import shutil
@@ -69,7 +70,6 @@ class Disk:
     bypassed: list[str] = field(default_factory=list)
     dirty: set[str] = field(default_factory=set)
     undo: list[tuple[str, Path, Path, bytes | None]] = field(default_factory=list)
-    _open: dict[int, Path] = field(default_factory=dict)
     _inside: threading.local = field(default_factory=threading.local)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -113,21 +113,18 @@ class Disk:
 
     def _note(self, name: str, arguments: Any, found: Any, replaced: bytes | None) -> None:
         """Follow what is not flushed: contents of files, and names in directories."""
-        if name in ("create", "open_directory", "open_lock"):
-            self._open[found] = Path(arguments[0])
-        elif name == "write":
-            self.dirty.add(str(self._open[arguments[0]]))
+        if name == "write":
+            self.dirty.add(str(_path_of(arguments[0])))
         elif name == "sync":
-            path = self._open.get(arguments[0])
-            if path is None:  # opened to be flushed
-                path = Path(os.readlink(f"/proc/self/fd/{arguments[0]}"))
+            path = _path_of(arguments[0])
             self.dirty.discard(str(path))
             self.undo = [one for one in self.undo if path not in (one[1].parent, one[2].parent)]
         elif name == "sync_file_system":
             self.dirty.clear()
             self.undo.clear()
         elif name in ("rename", "rename_new", "exchange"):
-            self._renamed(name, *map(Path, arguments[:2]), replaced)
+            source, target = (Path(one).absolute() for one in arguments[:2])
+            self._renamed(name, source, target, replaced)
 
     def _renamed(self, name: str, source: Path, target: Path, replaced: bytes | None) -> None:
         swapped = {str(source): str(target)}
@@ -162,36 +159,42 @@ class Disk:
                 raise OSError(error, os.strerror(error))
 
 
-_watching: Disk | None = None
+def _path_of(descriptor: int) -> Path:
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watching is not None and (event in _CHANGES or event in _READS or event == "open"):
-        _watching.saw(event, arguments)
+#: The disks that are watched, of which there is one or none.
+_watching: list[Disk] = []
 
 
-_is_hooked = False
+@functools.cache
+def _add_hook() -> None:
+    """Hear of audit events, for ever: a hook cannot be removed."""
+    heard = {*_CHANGES, *_READS, "open"}
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if _watching and event in heard:
+            _watching[-1].saw(event, arguments)
+
+    sys.addaudithook(hook)
 
 
 @contextlib.contextmanager
 def on(watched: Disk) -> Iterator[Disk]:
     """Have a disk do all calls meanwhile."""
-    global _watching, _is_hooked
-    if not _is_hooked:  # for ever: a hook cannot be removed
-        sys.addaudithook(_hook)
-        _is_hooked = True
+    _add_hook()
     real = {name: getattr(disk, name) for name in CALLS}
 
     def watching(name: str) -> Callable[..., Any]:
         return lambda *arguments, **named: watched.call(name, real[name], *arguments, **named)
 
-    _watching = watched
+    _watching.append(watched)
     try:
         for name in CALLS:
             setattr(disk, name, watching(name))
         yield watched
     finally:
-        _watching = None
+        _watching.remove(watched)
         for name, function in real.items():
             setattr(disk, name, function)
 
@@ -206,16 +209,17 @@ def one_call(number: int, kind: str) -> Callable[[int, str], int | None]:
     return fail
 
 
-#: What differs between two runs of the same command: the time that it took.
-_TIME = re.compile(rb'"wall_s":\s*[0-9.e+-]+')
+#: What differs between two runs of the same command in one process: the time that it took, and the
+#: numbers that the library of charts counts up.
+_COUNTED = re.compile(rb'(?<="wall_s": )[0-9.e+-]+|(?<=clip)[0-9]+')
 
 
 def tree(directory: Path) -> dict[str, bytes | None]:
-    """Everything below a directory with its content, without times; None for directories."""
+    """Everything below a directory: None for directories, content without counted numbers."""
     found: dict[str, bytes | None] = {}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
-        found[name] = _TIME.sub(b'"wall_s": 0', path.read_bytes()) if path.is_file() else None
+        found[name] = _COUNTED.sub(b"0", path.read_bytes()) if path.is_file() else None
     return found
 
 
@@ -232,9 +236,10 @@ def visible(directory: Path) -> dict[str, bytes | None]:
 
 
 def restore(copy: Path, root: Path) -> None:
-    """Make a directory what a copy of it is."""
-    shutil.rmtree(root)
-    shutil.copytree(copy, root, symlinks=True)
+    """Make a directory, which may be the current one, what a copy of it is."""
+    for path in root.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copytree(copy, root, symlinks=True, dirs_exist_ok=True)
 
 
 @dataclass(frozen=True)

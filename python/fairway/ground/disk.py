@@ -75,12 +75,12 @@ def close(descriptor: int) -> None:
 
 
 def lock(descriptor: int, how: int) -> None:
-    """Hold a file as its only user until the descriptor is closed."""
+    """Hold a file alone until its descriptor is closed."""
     fcntl.flock(descriptor, how)
 
 
 def rename(source: Path, target: Path) -> None:
-    """Give a file or directory another name with rename(2)."""
+    """Give a file or directory another name."""
     source.rename(target)
 
 

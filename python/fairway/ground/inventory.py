@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fairway.errors import InputError
 from fairway.ground import disk, shape
 
 #: Name of the list.
@@ -52,14 +54,20 @@ def source_of(*parts: Any) -> str:
 
 
 def read(directory: Path) -> Inventory | None:
-    """The list of a directory; None if it has none, or one that Fairway cannot have written."""
+    """The list of a directory; None if it has none, or one that Fairway cannot have written.
+
+    Raises:
+        InputError: If it is there and cannot be read.
+    """
     path = directory / NAME
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
         content = json.loads(path.read_text("utf-8", "surrogateescape"))
-    except (OSError, ValueError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this list: {error.strerror or error}") from error
     if shape.problem(content, _SHAPE):
         return None
     return Inventory(content["kind"], content["source"], tuple(content["files"]))
@@ -95,7 +103,7 @@ def remove(directory: Path) -> bool:
         with contextlib.suppress(FileNotFoundError):
             disk.remove_file(directory / name)
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents} - {"."}
-    with contextlib.suppress(OSError):  # not empty: somebody has put something there
+    try:
         for folder in sorted(folders, reverse=True):
             disk.remove_directory(directory / folder)
         rest = {path.name for path in directory.iterdir()}
@@ -104,7 +112,10 @@ def remove(directory: Path) -> bool:
                 disk.remove_file(directory / name)
             disk.remove_directory(directory)
             return True
-    return False
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    return False  # somebody has put something there
 
 
 def named(names: Iterable[str]) -> str:

@@ -185,7 +185,7 @@ def _runs_in(
     if isinstance(entries, list):
         return {
             str(entry.get("content_hash")): _asked(manifest_of(place_of(points, name, index)))
-            if (name := entry.get("directory"))
+            if (name := entry.get("directory")) is not None
             else {}
             for index, entry in enumerate(entries)
             if isinstance(entry, dict)

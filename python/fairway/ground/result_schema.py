@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
-from fairway.ground.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each, Maybe
+from fairway.ground.shape import (
+    COUNT_OR_NONE,
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT_OR_NONE,
+    Distinct,
+    Each,
+    Maybe,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,7 +145,8 @@ def shape(table: str) -> dict[str, Any]:
 def _shape(column: Column) -> Any:
     if column.columns:
         of: Any = {inner.name: _shape(inner) for inner in column.columns.values()}
-        of = [of] if column.kind == "records" else of
+        if column.kind == "records":
+            of = Distinct(of, "id") if "id" in column.columns else [of]
     else:
         of = _SHAPES[column.kind][column.nullable]
     return Maybe(of) if column.optional else of

@@ -29,6 +29,10 @@ JOURNAL = "journal.jsonl"
 ASIDE = ".aside"
 #: Directory in a scratch directory with files that are complete, each to be moved to its place.
 WHOLE = ".whole"
+#: Directory in a scratch directory with files that are not all complete.
+FILLING = ".filling"
+#: Directories in it that never were a result.
+_UNFINISHED = (FILLING, WHOLE, ASIDE)
 _NAME = re.compile(r"\.(?:.*-)?partial-[a-z0-9_]+", re.DOTALL)
 #: Bytes that a name leaves for the rest of the hidden one, of 255 (NAME_MAX of limits.h).
 _LONGEST = 200
@@ -97,6 +101,7 @@ def settle(parent: Path, take: Callable[[Path], bool] | None = None) -> None:
         take: Takes over what is of use in a scratch directory, and says whether the rest may go;
             a journal is left to sweeps unless one is given.
     """
+    _remove_stale(parent / inventory.LOCK)
     for path in leftovers(parent):
         with contextlib.suppress(OSError):
             disk.remove_directory(path)  # of one that died before it made a lock file
@@ -167,7 +172,7 @@ def move_whole(scratch: Path, parent: Path) -> None:
 
 def discard(path: Path, aside: Path) -> None:
     """Remove what a result left, but nothing that is not on its list: that goes to `aside`."""
-    if inventory.read(path) is None:
+    if path.name in _UNFINISHED or not os.path.lexists(path / inventory.NAME):
         disk.remove_tree(path)
     elif not inventory.remove(path):
         disk.rename(path, aside)
@@ -181,6 +186,17 @@ def aside_of(scratch: Path, name: str) -> Path:
     begin = os.fsdecode(os.fsencode(name)[:_LONGEST])
     token = scratch.name.rpartition("-")[2]
     return scratch.with_name(f".{begin}-partial-{token}-old")
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the lock file of a process that was killed while it held it."""
+    with contextlib.suppress(OSError):
+        lock = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+        try:
+            if _is_there(path, lock):
+                disk.remove_file(path)
+        finally:
+            os.close(lock)
 
 
 def _settle(left: Path) -> None:
@@ -208,7 +224,7 @@ def _restore(scratch: Path) -> list[str]:
 
 def _empty(scratch: Path) -> None:
     """Remove a scratch directory, its lock file last: without it, it would be nobody's."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, InputError):
         _restore(scratch)
         for path in sorted(scratch.iterdir()):
             if path.name != _LOCK:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from fairway.errors import InputError, read_text, writing
 from fairway.ground import disk, inventory, names, replacing, shape
 from fairway.ground.scratch import (
     ASIDE,
+    FILLING,
     WHOLE,
     Scratch,
     aside_of,
@@ -137,7 +139,7 @@ def write_together(
     with Scratch(directory) as scratch, writing(directory):
         for name in files:
             names.inside(directory, name, str(directory))
-        filling = scratch.path / "filling"
+        filling = scratch.path / FILLING
         disk.make_directory(filling)
         few = len(files) <= _FEW
         for name, content in files.items():
@@ -215,7 +217,7 @@ def put_in_place(
     # Otherwise a power cut might undo the exchange after files of the older one have gone.
     disk.sync_directory(directory.parent)
     # If this fails, it is removed with the scratch directory.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, InputError):
         discard(staged, aside_of(scratch.path, directory.name))
 
 
@@ -251,12 +253,24 @@ def read_json(path: Path, what: str, expected: Any) -> Any:
     if not path.exists():
         raise InputError(f"{path}: missing; run the experiment again")
     try:
-        value = json.loads(read_text(path, what, _MAX_JSON_BYTES), parse_constant=_refuse)
+        value = json.loads(
+            read_text(path, what, _MAX_JSON_BYTES),
+            parse_constant=_refuse,
+            object_pairs_hook=_distinct,
+        )
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged {what}: {error}; run the experiment again") from None
     if wrong := shape.problem(value, expected):
         raise InputError(f"{path}: damaged {what}: {wrong}; run the experiment again")
     return value
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"key {key!r} stands twice in one object")
+    return found
 
 
 def _refuse(constant: str) -> float:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import program, replacing, store
 from fairway.ground.scratch import settle
@@ -115,7 +116,6 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
     """Read a run directory back."""
-    from fairway.ground import result_schema
     from fairway.results import tables
     from fairway.results.shapes import TRANSFER_SHAPE, shape_of
 
@@ -132,25 +132,31 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     backend = manifest["backend"]
     kind = (kinds or {}).get(backend, Run)
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {}), **kind.SHAPE}
+    summary = store.read_json(path / store.SUMMARY, "summary", shape)
+    ids = {"flow": _ids(summary["flows"]), "link": _ids(summary["links"])}
     return kind(
         experiment=manifest["experiment"],
-        summary=store.read_json(path / "summary.json", "summary", shape),
-        series=tables.read_series(path / "series.parquet"),
-        queues=tables.read_parquet(path / "queues.parquet", result_schema.kinds("queues")),
+        summary=summary,
+        series=tables.read_table(path / "series.parquet", "series", ids),
+        queues=tables.read_table(path / "queues.parquet", "queues", ids),
         version=manifest["version"],
         commit=functools.partial(program.read, path / program.FILE),
-        tcp_info=_later(path / TCP_INFO, "tcp_info"),
+        tcp_info=_later(path / TCP_INFO, "tcp_info", ids),
         captures=captures if captures.is_dir() else None,
         kept_files=kept_files if kept_files.is_dir() else None,
-        losses=_later(path / LOSSES, "losses"),
+        losses=_later(path / LOSSES, "losses", {**ids, "cause": set(_core.loss_causes())}),
         **kind.own_tables(path),
     )
 
 
-def _later(file: Path, table: str) -> Callable[[], Columns] | None:
-    """What reads a table when it is asked for; None where a run has none."""
-    from fairway.ground import result_schema
-    from fairway.results.tables import read_parquet
+def _ids(rows: list[dict[str, Any]]) -> set[str]:
+    return {row["id"] for row in rows}
 
-    kinds = result_schema.kinds(table)
-    return functools.partial(read_parquet, file, kinds) if file.is_file() else None
+
+def _later(
+    file: Path, table: str, known: Mapping[str, Collection[str]]
+) -> Callable[[], Columns] | None:
+    """A reader of a table for when it is asked for; None where a run has none."""
+    from fairway.results.tables import read_table
+
+    return functools.partial(read_table, file, table, known) if file.is_file() else None
