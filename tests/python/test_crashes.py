@@ -1,6 +1,7 @@
 """Results are old or new, and whole, whichever call on the disk fails or is the last one.
 
-Some calls of each command are tried; `FAIRWAY_CRASHES=all` (`make crashes`) tries all of them.
+A few calls of each command are tried; `FAIRWAY_STORE_CRASHES=all` (`make crashes`) tries all of
+them, a number as many, and `FAIRWAY_STORE_ROUND` others.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from fairway.cli.main import guarded
 from fairway.ground import inventory, replacing, scratch
 from small_studies import compare, study_of, write
 
-#: Calls that are tried of each command, of thousands.
-SAMPLE = 3
-ALL = os.environ.get("FAIRWAY_CRASHES") == "all"
+#: Calls that are tried of each command for each kind of failure, of hundreds.
+SAMPLE = os.environ.get("FAIRWAY_STORE_CRASHES", "2")
+ROUND = int(os.environ.get("FAIRWAY_STORE_ROUND", "0"))
+#: A round begins as far from all others as can be (Knuth, The Art of Computer Programming, 6.4).
+GOLDEN_RATIO = 0.6180339887
 
 SHORT = """
 title = "Short"
@@ -263,17 +266,18 @@ def tried(case: Case, root: Path) -> Tried:
     return Tried(case, root, old, tree(root), watched.count, copies)
 
 
-def sampled(all_of_them: list[Any], seed: int) -> list[Any]:
-    """Some of many, spread over all of them; or all."""
-    if ALL or len(all_of_them) <= SAMPLE:
+def sampled(all_of_them: list[Any], begin: float) -> list[Any]:
+    """Some of many, spread over all of them from a part of a step on; or all."""
+    if SAMPLE == "all" or len(all_of_them) <= int(SAMPLE):
         return all_of_them
-    step = len(all_of_them) / SAMPLE
-    return [all_of_them[int((i + seed % 7 / 7) * step)] for i in range(SAMPLE)]
+    step = len(all_of_them) / int(SAMPLE)
+    first = (begin + ROUND * GOLDEN_RATIO) % 1
+    return [all_of_them[int((i + first) * step)] for i in range(int(SAMPLE))]
 
 
 def killed(healthy: Tried) -> Iterator[str]:
     """What is wrong after the process has died before a call."""
-    for number in sampled(sorted(healthy.copies), 0):
+    for number in sampled(sorted(healthy.copies), 0.9):
         restore(healthy.copies[number][0], healthy.root)
         if problem := healthy.problem(None):
             yield f"killed before call {number}: {problem}"
@@ -281,7 +285,7 @@ def killed(healthy: Tried) -> Iterator[str]:
 
 def without_power(healthy: Tried) -> Iterator[str]:
     """What is wrong after a power cut before a call."""
-    for number in sampled(sorted(healthy.copies), 3):
+    for number in sampled(sorted(healthy.copies), 0.6):
         for takes_names_back in (False, True):
             copy, lost = healthy.copies[number]
             restore(copy, healthy.root)
@@ -294,7 +298,7 @@ def failing(healthy: Tried) -> Iterator[str]:
     """What is wrong after a call has failed."""
     case, root = healthy.case, healthy.root
     pairs = [(number, kind) for number in range(healthy.calls) for kind in FAILURES]
-    for number, kind in sampled(pairs, 5):
+    for number, kind in sampled(pairs, 0.7):
         restore(root.parent / "copies" / "old", root)
         with on(Disk(root, fail=one_call(number, kind), has_exchange=case.has_exchange)):
             code, text = said(case.command)

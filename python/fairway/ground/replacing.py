@@ -142,6 +142,19 @@ def refuse_another(
     )
 
 
+def refuse_another_backend(directory: Path, backend: str) -> None:
+    """Refuse a sweep of which another backend has answered runs, as far as it says so."""
+    manifest = manifest_of(directory)
+    runs, _ = _runs_in(directory, manifest)
+    said = {manifest.get("backend"), *(run.get("backend") for run in runs.values())}
+    if others := sorted(one for one in said if isinstance(one, str) and one != backend):
+        raise InputError(
+            f"cannot replace {directory}: it holds the results of another backend (backend: "
+            f"{inventory.named(others)} there, {backend} here); choose another directory with "
+            "--out, or remove this one"
+        )
+
+
 def _refuse_another_kernel(directory: Path, kernel: Callable[[], str], remedy: str) -> None:
     """Refuse a run, or a sweep with directories of its runs, of which one ran on another kernel."""
     runs = (path.parent for path in sorted((directory / POINTS).glob(f"*/{SUMMARY}")))

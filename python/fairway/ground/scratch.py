@@ -25,14 +25,12 @@ from fairway.ground import disk, inventory, names
 _LOCK = ".lock"
 #: File of a scratch directory with the summaries that have finished, for a sweep that goes on.
 JOURNAL = "journal.jsonl"
-#: Directory in a scratch directory with results that have stepped aside.
+#: Directory in a scratch directory with whole results, of which one may have lost its name.
 ASIDE = ".aside"
 #: Directory in a scratch directory with files that are complete, each to be moved to its place.
 WHOLE = ".whole"
 #: Directory in a scratch directory with files that are not all complete.
 FILLING = ".filling"
-#: Directories in it that never were a result.
-_UNFINISHED = (FILLING, WHOLE, ASIDE)
 _NAME = re.compile(r"\.(?:.*-)?partial-[a-z0-9_]+", re.DOTALL)
 #: Bytes that a name leaves for the rest of the hidden one, of 255 (NAME_MAX of limits.h).
 _LONGEST = 200
@@ -172,9 +170,7 @@ def move_whole(scratch: Path, parent: Path) -> None:
 
 def discard(path: Path, aside: Path) -> None:
     """Remove what a result left, but nothing that is not on its list: that goes to `aside`."""
-    if path.name in _UNFINISHED or not os.path.lexists(path / inventory.NAME):
-        disk.remove_tree(path)
-    elif not inventory.remove(path):
+    if not inventory.remove(path):
         disk.rename(path, aside)
         warnings.warn(
             f"{aside}: holds what was put into {path.name} while it was replaced", stacklevel=3
@@ -211,7 +207,7 @@ def _settle(left: Path) -> None:
 
 
 def _restore(scratch: Path) -> list[str]:
-    """Give results that had stepped aside their names back, or remove those that were replaced."""
+    """Give results that lost their name it back, or remove those that were replaced."""
     restored = []
     for path in sorted((scratch / ASIDE).glob("*")):
         if os.path.lexists(scratch.with_name(path.name)):
@@ -228,7 +224,7 @@ def _empty(scratch: Path) -> None:
         _restore(scratch)
         for path in sorted(scratch.iterdir()):
             if path.name != _LOCK:
-                discard(path, aside_of(scratch, path.name))
+                disk.remove_tree(path)
         with contextlib.suppress(FileNotFoundError):
             disk.remove_file(scratch / _LOCK)
         disk.remove_directory(scratch)

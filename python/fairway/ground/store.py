@@ -204,32 +204,35 @@ def put_in_place(
         check()
         if inventory.read(directory) is None:
             disk.remove_directory(directory)  # an empty one
+    if not directory.is_dir():
+        _give_new_name(staged, directory)
+        return
+    waiting = scratch.path / ASIDE / directory.name
+    disk.make_directories(waiting.parent)
+    disk.rename(staged, waiting)
     try:
-        if not directory.is_dir():
-            disk.rename_new(staged, directory)
-            return
-        disk.exchange(staged, directory)
+        disk.exchange(waiting, directory)
     except OSError as error:
         if error.errno not in disk.LACKING:
             raise
-        _step_aside(scratch, staged, directory)
-        return
+        # Between the last two, nothing has that name: after a crash, `settle` gives it back.
+        disk.rename(waiting, staged)
+        disk.rename(directory, waiting)
+        disk.rename(staged, directory)
     # Otherwise a power cut might undo the exchange after files of the older one have gone.
     disk.sync_directory(directory.parent)
     # If this fails, it is removed with the scratch directory.
     with contextlib.suppress(OSError, InputError):
-        discard(staged, aside_of(scratch.path, directory.name))
+        discard(waiting, aside_of(scratch.path, directory.name))
 
 
-def _step_aside(scratch: Scratch, staged: Path, directory: Path) -> None:
-    """Do the same where the file system has no exchange: `scratch.settle` ends it after a crash."""
-    aside = scratch.path / ASIDE
-    if directory.exists():
-        if not aside.exists():
-            disk.make_directory(aside)
-        disk.rename(directory, aside / directory.name)
-    # On failure, to leave the scratch directory gives the older one its name back.
-    disk.rename(staged, directory)
+def _give_new_name(staged: Path, directory: Path) -> None:
+    try:
+        disk.rename_new(staged, directory)
+    except OSError as error:
+        if error.errno not in disk.LACKING:
+            raise
+        disk.rename(staged, directory)  # refused by the system if it is not an empty directory
 
 
 def write_inventory(directory: Path, kind: str, source: str | None = None) -> None:

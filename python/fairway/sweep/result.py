@@ -15,7 +15,7 @@ from fairway.experiment.plan import Point, Until
 from fairway.ground import program, store
 from fairway.ground.replacing import place_of
 from fairway.ground.scratch import settle
-from fairway.ground.shape import TEXT_OR_NONE
+from fairway.ground.shape import TEXT_OR_NONE, Maybe
 from fairway.plot.drawing import REPORT, draw_report
 from fairway.results.run import Run, read_manifest
 from fairway.sweep import repetitions
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MANIFEST_SHAPE = {
     "title": str,
     "version": str,
+    "backend": Maybe(str),
+    "kernels": Maybe([str]),
     "axes": [str],
     "points": [{"axes": dict, "repetition": int, "directory": TEXT_OR_NONE, "content_hash": str}],
 }
