@@ -17,6 +17,7 @@ from fairway.cli.main import guarded
 from fairway.errors import InputError
 from fairway.ground import result_schema
 from fairway.results.tables import read_table
+from fairway.sweep.result import Sweep
 
 #: What a value becomes: other types, empty ones, and numbers that no result has.
 VALUES = [None, True, -1, 0, 10**30, 0.5, "", "x", "\x1b[31m", [], [1], {}, {"a": 1}, [[]], [{}]]
@@ -273,3 +274,49 @@ def test_json_that_python_takes_and_no_result_has(results, tmp_path, old, new, s
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(InputError, match=says):
         fairway.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["run", "model", "sweep", "rows"])
+def test_every_value_of_every_json_file_is_read_or_refused(results, tmp_path, kind):
+    """Each value in turn becomes each of `VALUES`, or is gone."""
+    place = tmp_path / "damaged"
+    shutil.copytree(results / kind, place)
+    found, tried = [], 0
+    for file in (place / "manifest.json", place / "summary.json"):
+        document = json.loads(file.read_text())
+        if kind not in ("run", "model") and file.name == "summary.json":
+            continue  # of a sweep, nobody reads it
+        for path in [one for one in paths(document) if one]:
+            for value in (*VALUES, GONE):
+                put(document, path, value, file)
+                tried += 1
+                try:
+                    loaded = fairway.load(place)
+                    _ = loaded.table if isinstance(loaded, Sweep) else (loaded.flows, loaded.links)
+                except InputError as error:
+                    if str(place) not in str(error):
+                        found.append((file.name, path, value, f"does not say where: {error}"))
+                except Exception as error:
+                    found.append((file.name, path, value, repr(error)))
+        file.write_text(json.dumps(document))
+    assert tried > 500
+    assert not found, f"{len(found)} of {tried}:\n" + "\n".join(map(str, found[:40]))
+
+
+#: Stands for a value that is not there.
+GONE = object()
+
+
+def put(document, path, value, file):
+    """Write the document with another value at a path; the document stays as it is."""
+    node = document
+    for key in path[:-1]:
+        node = node[key]
+    before = copy.copy(node)
+    if value is GONE:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    file.write_text(json.dumps(document))
+    node.clear()
+    node.update(before) if isinstance(node, dict) else node.extend(before)

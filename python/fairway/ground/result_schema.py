@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway.ground.shape import (
+    COUNT,
     COUNT_OR_NONE,
+    INTEGER,
+    INTEGER_OR_NONE,
     NUMBER,
     NUMBER_OR_NONE,
     TEXT_OR_NONE,
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
 #: Kind of a column -> what JSON has of it, without and with null.
 _SHAPES = {
     "text": (str, TEXT_OR_NONE),
-    "count": (int, COUNT_OR_NONE),
-    "integer": (int, COUNT_OR_NONE),
+    "count": (COUNT, COUNT_OR_NONE),
+    "integer": (INTEGER, INTEGER_OR_NONE),
     "number": (NUMBER, NUMBER_OR_NONE),
     "flag": (bool, (bool, type(None))),
     "figures": (Each(NUMBER_OR_NONE), Each(NUMBER_OR_NONE)),
@@ -140,6 +143,11 @@ def without_unit(name: str) -> str:
 def shape(table: str) -> dict[str, Any]:
     """What objects of a table are like, as `fairway.ground.shape.problem` takes it."""
     return {column.name: _shape(column) for column in columns(table).values()}
+
+
+def shape_of(kind: str) -> Any:
+    """What a value of a kind is like, or null, as `fairway.ground.shape.problem` takes it."""
+    return _SHAPES[kind][1]
 
 
 def _shape(column: Column) -> Any:

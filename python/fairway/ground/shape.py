@@ -9,11 +9,24 @@ from typing import Any
 
 NUMBER = (int, float)
 NUMBER_OR_NONE = (int, float, type(None))
-COUNT_OR_NONE = (int, type(None))
 TEXT_OR_NONE = (str, type(None))
 #: The range of all numbers: whole ones have 64 bits with a sign or without, others are finite.
 _LEAST, _MOST = -sys.float_info.max, sys.float_info.max
 _LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number in a range, or null if it may be missing."""
+
+    least: int
+    most: int
+    nullable: bool = False
+
+
+COUNT, COUNT_OR_NONE = Whole(0, _MOST_WHOLE), Whole(0, _MOST_WHOLE, nullable=True)
+INTEGER = Whole(_LEAST_WHOLE, -_LEAST_WHOLE - 1)
+INTEGER_OR_NONE = Whole(INTEGER.least, INTEGER.most, nullable=True)
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
 
     Args:
         value: Plain data, as JSON gives it.
-        shape: A type or a tuple of types; a list of one shape, for a list of any length; a
+        shape: A type or a tuple of types; `Whole`; a list of one shape, for a list of any length; a
             mapping of keys that must be there to shapes, further keys being allowed; `Each`,
             `Distinct`, `Either`, or in a mapping `Maybe`.
         path: Where `value` stands.
@@ -63,6 +76,8 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
     # Most shapes are types.
     if isinstance(shape, type | tuple):
         return _of_type(value, shape, path)
+    if isinstance(shape, Whole):
+        return _of_whole(value, shape, path)
     if isinstance(shape, Distinct):
         return problem(value, [shape.shape], path) or _twice(value, shape.key, path)
     if isinstance(shape, Each):
@@ -99,6 +114,15 @@ def _of_type(value: Any, types: Any, path: str) -> str | None:
     if isinstance(value, int | float) and not least <= value <= most:
         return f"{path or 'it'} is a number that no result has"
     return None
+
+
+def _of_whole(value: Any, shape: Whole, path: str) -> str | None:
+    if value is None and shape.nullable:
+        return None
+    if wrong := _of_type(value, int, path):
+        return wrong
+    is_within = shape.least <= value <= shape.most
+    return None if is_within else f"{path or 'it'} is a number that no result has"
 
 
 def _twice(rows: list[Any], key: str, path: str) -> str | None:

@@ -133,6 +133,9 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     kind = (kinds or {}).get(backend, Run)
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {}), **kind.SHAPE}
     summary = store.read_json(path / store.SUMMARY, "summary", shape)
+    if wrong := tables.wrong_row(summary):
+        where = path / store.SUMMARY
+        raise InputError(f"{where}: damaged summary: {wrong}; run the experiment again")
     ids = {"flow": _ids(summary["flows"]), "link": _ids(summary["links"])}
     return kind(
         experiment=manifest["experiment"],

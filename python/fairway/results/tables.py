@@ -11,7 +11,7 @@ import numpy as np
 
 from fairway import _core
 from fairway.errors import InputError
-from fairway.ground import result_schema
+from fairway.ground import result_schema, shape
 from fairway.ground.columns import Columns, Text, column_of
 from fairway.results.values import problem
 
@@ -90,6 +90,20 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         flat |= {"model": row["model"]["name"], "outside": row["model"]["outside"]}
     monitor = flat.pop("flow_monitor", {})
     return flat | {f"flow_monitor.{name}": value for name, value in monitor.items()}
+
+
+def wrong_row(summary: Mapping[str, Any]) -> str | None:
+    """The first value of a flow or link that its column cannot hold, whatever its name."""
+    kinds = row_kinds()
+    for part in ("flows", "links"):
+        for index, row in enumerate(summary[part]):
+            for name, value in row.items():
+                if name == "model" or kinds.get(name) == "record":  # of a shape of their own
+                    continue
+                wanted = result_schema.shape_of(kinds.get(name, "number"))
+                if wrong := shape.problem(value, wanted, f"{part}.{index}.{name}"):
+                    return wrong
+    return None
 
 
 @functools.cache

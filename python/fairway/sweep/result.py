@@ -15,7 +15,7 @@ from fairway.experiment.plan import Point, Until
 from fairway.ground import program, store
 from fairway.ground.replacing import place_of
 from fairway.ground.scratch import settle
-from fairway.ground.shape import TEXT_OR_NONE, Maybe
+from fairway.ground.shape import TEXT_OR_NONE, Maybe, Whole
 from fairway.plot.drawing import REPORT, draw_report
 from fairway.results.run import Run, read_manifest
 from fairway.sweep import repetitions
@@ -32,7 +32,14 @@ _MANIFEST_SHAPE = {
     "backend": Maybe(str),
     "kernels": Maybe([str]),
     "axes": [str],
-    "points": [{"axes": dict, "repetition": int, "directory": TEXT_OR_NONE, "content_hash": str}],
+    "points": [
+        {
+            "axes": dict,
+            "repetition": Whole(0, 2**32 - 1),
+            "directory": TEXT_OR_NONE,
+            "content_hash": str,
+        }
+    ],
 }
 
 
@@ -102,6 +109,12 @@ def load_sweep(directory: str | Path) -> Sweep:
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: holds no finished sweep; run it to its end first")
     manifest = store.read_json(path / store.MANIFEST, "manifest", _MANIFEST_SHAPE)
+    for index, entry in enumerate(manifest["points"]):
+        if lacking := [axis for axis in manifest["axes"] if axis not in entry["axes"]]:
+            raise InputError(
+                f"{path / store.MANIFEST}: damaged manifest: points.{index}.axes.{lacking[0]} is "
+                "missing; run the experiment again"
+            )
     points = path / store.POINTS
     rows = read_rows(points) if any(e["directory"] is None for e in manifest["points"]) else {}
     outcomes = [
