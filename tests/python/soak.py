@@ -28,6 +28,9 @@ SCENARIOS = 30_000
 #: Transfers of one round to a disk that fails, for each of two tests; three minutes.
 CRASHES = 30_000
 
+#: Calls of each command that writes results, for each kind of failure; three minutes.
+STORE_CRASHES = 6
+
 #: Seconds of a round for walks over the whole product, for each target of the fuzzer, and for
 #: transfers.
 WALKS_S = 240
@@ -103,9 +106,11 @@ def crashes(number: int) -> bool:
         "FAIRWAY_CRASHES": str(CRASHES),
         # The first ones are run by `make test`.
         "FAIRWAY_FIRST_CRASH": str(1_000_000 + number * CRASHES),
+        # Those of `make test` are of round 0.
+        "FAIRWAY_STORE_ROUND": str(1 + number),
     }
-    command = ["make", "--no-print-directory", "crashes"]
-    return _tried(f"{CRASHES} crashes", command, environment)
+    command = ["make", "--no-print-directory", "crashes", f"STORE_CRASHES={STORE_CRASHES}"]
+    return _tried(f"{CRASHES} crashes of transfers, and of commands", command, environment)
 
 
 def fuzzed(target: str) -> bool:

@@ -15,7 +15,9 @@ from conftest import SMALL
 from fairway.cli import terminal
 from fairway.cli.main import guarded
 from fairway.errors import InputError
-from fairway.results.tables import read_series
+from fairway.ground import result_schema
+from fairway.results.tables import read_table
+from fairway.sweep.result import Sweep
 
 #: What a value becomes: other types, empty ones, and numbers that no result has.
 VALUES = [None, True, -1, 0, 10**30, 0.5, "", "x", "\x1b[31m", [], [1], {}, {"a": 1}, [[]], [{}]]
@@ -31,7 +33,8 @@ def results(tmp_path_factory):
     fairway.run(text, place / "run")
     fairway.run(text, place / "model", backend="model")
     sweep = text + '\n[sweep]\nrepetitions = 2\n"flow.0.cc" = ["reno", "cubic"]\n'
-    fairway.run(sweep, place / "sweep", threads=1)
+    (place / "sweep.toml").write_text(sweep)
+    fairway.run(place / "sweep.toml", place / "sweep", threads=1)
     fairway.run(sweep, place / "rows", threads=1, keep="summaries")
     return place
 
@@ -133,4 +136,187 @@ def test_a_column_of_an_earlier_version_is_refused_by_its_new_name(tmp_path):
     )
     renamed = r"flight_size_segments was renamed pipe_segments \(RFC 6675\); run the experiment"
     with pytest.raises(InputError, match=renamed):
-        read_series(path)
+        read_table(path, "series")
+
+
+#: Table -> a column that names its rows' flow or link, and a name that no summary has.
+TABLES = {"series": "flow", "queues": "link", "losses": "flow"}
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory):
+    """A run with every table that the simulator writes."""
+    place = tmp_path_factory.mktemp("lossy") / "run"
+    text = SMALL.replace("[measure]", "[measure]\nlosses = true")
+    fairway.run(text, place)
+    return place
+
+
+def damages(table, frame):
+    """(column, damage, the row that is wrong, the damaged table) for each that no result has."""
+    row = frame.height // 2
+    at = pl.int_range(pl.len()) == row
+    for name, declared in result_schema.columns(table).items():
+        if name not in frame.columns:
+            continue
+
+        def changed(value, name=name, dtype=None):
+            put = pl.when(at).then(pl.lit(value, dtype)).otherwise(pl.col(name))
+            return frame.with_columns(put.alias(name))
+
+        if not declared.nullable:
+            yield name, "no value", row, changed(None)
+        if declared.kind == "number":
+            yield name, "infinite", row, changed(float("inf"))
+            yield name, "infinite", row, changed(float("-inf"))
+            if not declared.nullable:
+                yield name, "no value", row, changed(float("nan"))
+        if name in ("flow", "link", "cause"):
+            yield name, "nobody", row, changed("nobody")
+    yield (
+        "t_s",
+        "not after",
+        row,
+        frame.with_columns(pl.when(at).then(-1.0).otherwise(pl.col("t_s")).alias("t_s")),
+    )
+    if table != "losses":
+        twice = pl.concat([frame.head(row + 1), frame.slice(row)])
+        yield "t_s", "not after", row + 1, twice
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_wrong_value_is_refused_with_its_file_column_and_row(lossy, tmp_path, table):
+    shutil.copytree(lossy, tmp_path / "run")
+    path = tmp_path / "run" / f"{table}.parquet"
+    frame = pl.read_parquet(path)
+    assert frame.height > 4
+    accepted, tried = [], 0
+    for column, says, row, damaged_table in damages(table, frame):
+        tried += 1
+        damaged_table.write_parquet(path, compression="gzip")
+        try:
+            fairway.load(tmp_path / "run").table(table)
+        except InputError as error:
+            said = str(error)
+            assert str(path) in said and f"column {column}, row {row + 1}" in said, said
+            assert says in said, said
+        else:
+            accepted.append((column, says))
+    assert tried >= 8
+    assert accepted == []
+
+
+def test_columns_of_another_type_are_refused(lossy, tmp_path):
+    shutil.copytree(lossy, tmp_path / "run")
+    path = tmp_path / "run" / "queues.parquet"
+    frame = pl.read_parquet(path)
+    for column in frame.columns:
+        for dtype in (pl.String, pl.Int64, pl.Boolean):
+            if frame[column].dtype == dtype or column == "link":
+                continue
+            frame.with_columns(pl.lit(None, dtype).alias(column)).write_parquet(
+                path, compression="gzip"
+            )
+            with pytest.raises(InputError, match=str(path)):
+                fairway.load(tmp_path / "run")
+
+
+#: Names by which a sweep may not lead to a run.
+OUTSIDE = [
+    "../../outside", "..", ".", "", "/etc", "a/../../../outside", "./x", "x//y", "x/", "nul\0",
+    "x" * 256, "x/" * 2100 + "x", "\udfff\ud800", "link", "link/inner",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_sweep_leads_to_no_run_outside_of_it(results, tmp_path, name):
+    place = tmp_path / "sweep"
+    shutil.copytree(results / "sweep", place)
+    shutil.copytree(results / "run", tmp_path / "outside")
+    shutil.copytree(results / "run", tmp_path / "elsewhere" / "inner")
+    (place / "points" / "link").symlink_to(tmp_path / "elsewhere")
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["points"][1]["directory"] = name
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"manifest.json: points\.1\.directory: leads out of"):
+        fairway.load(place)
+    # Where another sweep is to replace it, the manifest is read too.
+    other = ["--set", "seed=9", "--out", str(place), "-q"]
+    code, text = said(["run", str(results / "sweep.toml"), *other])
+    assert code == 2 and "points.1.directory: leads out of" in text, text
+
+
+def test_two_flows_of_one_name_are_refused(results, tmp_path):
+    for part in ("flows", "links"):
+        place = tmp_path / part
+        shutil.copytree(results / "run", place)
+        summary = json.loads((place / "summary.json").read_text())
+        summary[part].append(summary[part][0])
+        (place / "summary.json").write_text(json.dumps(summary))
+        last = len(summary[part]) - 1
+        with pytest.raises(InputError, match=rf"summary.json: .*{part}\.{last}\.id is that of"):
+            fairway.load(place)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"goodput_bps": ', '"goodput_bps": true, "was": ', "goodput_bps is true or false"),
+        ('"goodput_bps": ', '"goodput_bps": 1e999, "was": ', "a number that no result has"),
+        ('"drops": ', '"drops": 36893488147419103232, "was": ', "a number that no result has"),
+        ('"title": ', '"title": "x", "title": ', "key 'title' stands twice"),
+    ],
+)
+def test_json_that_python_takes_and_no_result_has(results, tmp_path, old, new, says):
+    shutil.copytree(results / "run", tmp_path / "run")
+    path = tmp_path / "run" / "summary.json"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=says):
+        fairway.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["run", "model", "sweep", "rows"])
+def test_every_value_of_every_json_file_is_read_or_refused(results, tmp_path, kind):
+    """Each value in turn becomes each of `VALUES`, or is gone."""
+    place = tmp_path / "damaged"
+    shutil.copytree(results / kind, place)
+    found, tried = [], 0
+    for file in (place / "manifest.json", place / "summary.json"):
+        document = json.loads(file.read_text())
+        if kind not in ("run", "model") and file.name == "summary.json":
+            continue  # of a sweep, nobody reads it
+        for path in [one for one in paths(document) if one]:
+            for value in (*VALUES, GONE):
+                put(document, path, value, file)
+                tried += 1
+                try:
+                    loaded = fairway.load(place)
+                    _ = loaded.table if isinstance(loaded, Sweep) else (loaded.flows, loaded.links)
+                except InputError as error:
+                    if str(place) not in str(error):
+                        found.append((file.name, path, value, f"does not say where: {error}"))
+                except Exception as error:
+                    found.append((file.name, path, value, repr(error)))
+        file.write_text(json.dumps(document))
+    assert tried > 500
+    assert not found, f"{len(found)} of {tried}:\n" + "\n".join(map(str, found[:40]))
+
+
+#: Stands for a value that is not there.
+GONE = object()
+
+
+def put(document, path, value, file):
+    """Write the document with another value at a path; the document stays as it is."""
+    node = document
+    for key in path[:-1]:
+        node = node[key]
+    before = copy.copy(node)
+    if value is GONE:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    file.write_text(json.dumps(document))
+    node.clear()
+    node.update(before) if isinstance(node, dict) else node.extend(before)

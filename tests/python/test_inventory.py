@@ -1,5 +1,6 @@
 """What Fairway did not write is never removed, whatever it is called."""
 
+import errno
 import json
 import shutil
 
@@ -10,8 +11,8 @@ from conftest import SMALL, run_of
 from fairway.cli.main import guarded
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml
-from fairway.ground import inventory, store
-from fairway.sweep.scratch import Scratch
+from fairway.ground import disk, inventory, store
+from fairway.ground.scratch import Scratch
 
 SWEEP = SMALL + '\n[sweep]\n"flow.0.cc" = ["reno", "cubic"]\n'
 
@@ -209,7 +210,7 @@ def test_a_list_leads_nowhere_else(tmp_path):
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_what_turns_up_while_a_run_is_replaced_stays(tmp_path, monkeypatch):
+def test_what_turns_up_while_a_run_is_written_refuses_it(tmp_path, monkeypatch):
     run = run_of(parse_toml(SMALL, "small"), [3.0, 1.0])
     run.save(tmp_path / "run", report=False)
     flush = store._flush_tree
@@ -218,11 +219,31 @@ def test_what_turns_up_while_a_run_is_replaced_stays(tmp_path, monkeypatch):
         (tmp_path / "run" / "late.txt").write_text("just now")
         flush(root)
 
+    before = tree(tmp_path)
     monkeypatch.setattr(store, "_flush_tree", late)
+    with pytest.raises(InputError, match="also holds late"):
+        run.save(tmp_path / "run", report=False)
+    assert tree(tmp_path) == {**before, "run/late.txt": b"just now"}
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_what_turns_up_while_a_run_is_replaced_stays(tmp_path, monkeypatch, has_exchange):
+    run = run_of(parse_toml(SMALL, "small"), [3.0, 1.0])
+    run.save(tmp_path / "run", report=False)
+    exchange = disk.exchange
+
+    def late(source, target):
+        (tmp_path / "run" / "late.txt").write_text("just now")
+        if not has_exchange:
+            raise OSError(errno.EINVAL, "no such flag")
+        exchange(source, target)
+
+    monkeypatch.setattr(disk, "exchange", late)
     with pytest.warns(UserWarning, match="while it was replaced"):
         run.save(tmp_path / "run", report=False)
     (left,) = tmp_path.glob(".run-partial-*-old")
     assert [path.name for path in left.iterdir() if path.name != inventory.NAME] == ["late.txt"]
+    assert {path.name for path in tmp_path.iterdir()} == {"run", left.name}
     assert fairway.load(tmp_path / "run").metrics["asymmetry"] == 0.5
 
 

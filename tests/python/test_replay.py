@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -133,9 +134,9 @@ def test_a_directory_is_the_replays_from_its_first_mark(
     marked = []
     mark = store.mark
 
-    def spy(directory: Path, kind: str, source: str | None = None) -> None:
+    def spy(directory: Path, kind: str, source: str | None, check: Callable[[], object]) -> None:
         marked.append((kind, source))
-        mark(directory, kind, source)
+        mark(directory, kind, source, check)
 
     monkeypatch.setattr(store, "mark", spy)
     for _ in range(2):

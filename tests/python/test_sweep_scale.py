@@ -21,10 +21,10 @@ from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import plan, source_of_experiment
 from fairway.ground import store
 from fairway.ground.progress import State
+from fairway.ground.scratch import Scratch
 from fairway.sweep.result import load_sweep
 from fairway.sweep.rows import ROWS, read_rows
 from fairway.sweep.run import MAX_DIRECTORIES, run_plan
-from fairway.sweep.scratch import Scratch
 
 #: A run of it takes about a millisecond.
 TINY = """
@@ -268,6 +268,7 @@ def test_a_line_that_was_cut_off_is_no_result(tmp_path):
     done = run_plan(plan(SWEEP), backend, directory=tmp_path / "s", keep="summaries")
     rows = read_rows(tmp_path / "s" / "points")
     shutil.rmtree(tmp_path / "s")
+    store.mark(tmp_path / "s", "sweep")
     left = tmp_path / "s" / "points" / ".partial-died"
     left.mkdir(parents=True)
     lines = [
@@ -275,7 +276,6 @@ def test_a_line_that_was_cut_off_is_no_result(tmp_path):
         for key, row in rows.items()
     ]
     foreign = ["3", "[]", '["a", 1, {}, {}]', "\x00\x00", "null"]
-    store.mark(tmp_path / "s", "sweep")
     (left / ".lock").touch()
     (left / "journal.jsonl").write_text("\n".join([*foreign, *lines])[:-20])
     again = run_plan(plan(SWEEP), backend, directory=tmp_path / "s", keep="summaries")
@@ -373,7 +373,7 @@ def test_what_a_living_process_has_not_finished_is_left_to_it(tmp_path):
     (mine.path / "half").mkdir()
     code = f"""
 from pathlib import Path
-from fairway.sweep.scratch import Scratch
+from fairway.ground.scratch import Scratch
 other = Scratch(Path({str(tmp_path)!r}))
 other.clear(lambda left: True)
 print(other.path.name, flush=True)

@@ -15,7 +15,7 @@ from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.shell import Shell, with_command
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import plan
-from fairway.ground.temporary import Temporary
+from fairway.ground.temporary import Temporary, sweep
 from test_shell import CLEAN, kernel, shell
 from waiting import PATIENCE_S
 
@@ -102,3 +102,23 @@ def test_nothing_stays_after_a_run_with_files_and_captures(temporary, shell, tmp
     done = shell(CLEAN, "--seed", "2", *words)
     assert done.returncode == 125, done.stderr
     assert list(temporary.iterdir()) == []
+
+
+def test_a_directory_of_a_killed_process_is_removed_by_the_next_one(temporary):
+    script = (
+        "import os, signal\n"
+        "from fairway.ground.temporary import Temporary\n"
+        "place = Temporary('fairway-a-')\n"
+        "(place.path / 'file').touch()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    alive = Temporary("fairway-a-")
+    subprocess.run([sys.executable, "-c", script], check=False, timeout=PATIENCE_S)
+    (left,) = [path for path in temporary.iterdir() if path != alive.path]
+    others = [temporary / "fairway-a-0123", temporary / "mine", temporary / f"x{left.name}"]
+    for other in others:
+        other.mkdir(mode=0o700)
+    (temporary / f"fairway-a-{'0' * 20}").symlink_to(others[0])
+    before = {*temporary.iterdir()}
+    assert sweep(temporary) == [left]
+    assert {*temporary.iterdir()} == before - {left}

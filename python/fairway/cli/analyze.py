@@ -60,7 +60,7 @@ def analyze(
     """
     from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import KIND
-    from fairway.ground import store
+    from fairway.ground import replacing
     from fairway.ground.inventory import source_of
     from fairway.plot.formats import check_formats
 
@@ -72,12 +72,12 @@ def analyze(
         raise InputError("--figures: needs --out DIR, where the figures shall go")
     source = source_of("analyze", [str(file.resolve()) for file in files])
     if out is not None:
-        store.check_writable(out, "run" if len(files) == 1 else KIND)
-        store.refuse_another(out, source, remedy=store.REPLACE, replace=replace)
+        replacing.check_writable(out, "run" if len(files) == 1 else KIND)
+        replacing.refuse_another(out, source, remedy=replacing.REPLACE, replace=replace)
     if len(files) == 2:
         if xplot is not None or connection is not None or start is not None or end is not None:
             raise InputError("--connection, --from, --to and --xplot take one capture")
-        _compare(files[0], files[1], top, out, formats, as_json, quiet, source)
+        _compare(files[0], files[1], top, out, formats, as_json, quiet, source, replace)
         return
     found = explain(
         files[0], connection=connection, top=top, detail=out is not None or xplot is not None,
@@ -109,6 +109,7 @@ def _compare(
     as_json: bool,
     quiet: bool,
     source: str,
+    replace: bool,
 ) -> None:
     from fairway.capture.analysis.command import analyze as explain
     from fairway.capture.analysis.pair import compare
@@ -123,7 +124,7 @@ def _compare(
     for warning in pair.warnings():
         terminal.warn(warning)
     if out is not None:
-        pair.save(out, formats, source)
+        pair.save(out, formats, source, replace=replace)
         if not quiet:
             terminal.note_report(out)
 

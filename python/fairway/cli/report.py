@@ -67,7 +67,6 @@ def report(
             _ = shown.table  # the same
             page, save = shown.report, shown.figures.save
     with drawing("report", SAME_COMMAND):
-        with store.listing(directory):
-            store.write_file(directory / REPORT, page())
+        store.add(directory, {REPORT: page().encode()})
         note_report(directory)
     draw_figures(directory, lambda place: save(place, formats), formats)

@@ -9,6 +9,8 @@ from fairway.cli import terminal
 from fairway.errors import InputError
 
 if TYPE_CHECKING:
+    from fairway.backends import Backend as Answering
+    from fairway.experiment.plan import Plan
     from fairway.results.run import Run
     from fairway.sweep.result import Sweep
 
@@ -87,7 +89,8 @@ def run(
       fairway run sweep.toml --dask tcp://node1:8786
       fairway run sweep.toml --metric jain_index --metric power
 
-    A sweep without --out is kept in runs/<name of the file>, unless models answer.
+    A sweep without --out is kept in runs/<name of the file>, with the backend and
+    kernel behind the name if the simulator does not answer; not if models do.
 
     \b
     Columns of the tables:
@@ -122,7 +125,7 @@ def run(
             planned = plan(file, overrides=changes)
         if planned.is_sweep and (backend != "model" or dask is not None):
             # Nobody has named this directory, and runs of other values stay in it.
-            out, replace = Path("runs") / file.stem, True
+            out, replace = _place(file, answers, planned), True
         elif at is not None or any(captures.are_wanted(one.experiment) for one in planned.points):
             where = "capture.at" if at is None else "--capture"
             raise InputError(f"{where}: needs --out DIR, where the captures shall go")
@@ -148,6 +151,24 @@ def run(
         terminal.note(
             "Nothing is kept: --out DIR keeps tables, time series and a report with charts."
         )
+
+
+def _place(file: Path, answers: "str | Answering", planned: "Plan") -> Path:
+    """The directory of a sweep for which none is named: each backend and kernel has its own."""
+    from fairway.backends import OnKernel
+    from fairway.backends import backend as find_backend
+    from fairway.ground import replacing
+
+    chosen = find_backend(answers)
+    own = "" if chosen.name == "sim" else f"-{chosen.name}"
+    if isinstance(chosen, OnKernel):
+        # Which kernel answers depends on the congestion controls that it has to have.
+        for point in planned.points:
+            chosen.check(point.asked, planned.algorithms)
+        own += f"-{chosen.release()}"
+    place = Path("runs") / f"{file.stem}{own}"
+    replacing.refuse_another_backend(place, chosen.name)
+    return place
 
 
 def _show_run(result: "Run") -> None:

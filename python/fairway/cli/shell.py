@@ -143,7 +143,7 @@ def _run(
         with_command,
     )
     from fairway.experiment.plan import plan, source_of_experiment
-    from fairway.ground import quantities, store
+    from fairway.ground import quantities, replacing
     from fairway.ground.permission import permitting
     from fairway.results import captures
 
@@ -168,7 +168,7 @@ def _run(
     if keeps and out is None:
         raise InputError("--keep: needs --out DIR, where the files shall go: DIR/files/HOST/PATH")
     if out is not None:
-        store.check_writable(out, "run")
+        replacing.check_writable(out, "run")
     document = with_command(
         planned.points[0].experiment, command, host=on,
         background=[Background.parse(text) for text in background], alone=alone, cc=cc,

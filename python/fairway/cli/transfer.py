@@ -102,12 +102,12 @@ class Ended:
 
     def begin(self, source: str) -> None:
         """Refuse, before anything is sent, a directory that its record may not replace."""
-        from fairway.ground import store
+        from fairway.ground import replacing
 
         self._source = source
         if self.record is not None and self._once:
-            store.check_writable(self.record, "run")
-            store.refuse_another(self.record, source)
+            replacing.check_writable(self.record, "run")
+            replacing.refuse_another(self.record, source)
 
     def __call__(self, data: TransferData) -> None:
         """Show a session, and write its record."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -11,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fairway.ground import shape
+from fairway.errors import InputError
+from fairway.ground import disk, shape
 
 #: Name of the list.
 NAME = ".fairway"
+#: File that a process locks while it exchanges names in a directory, or changes its list.
+LOCK = ".fairway-lock"
 #: Names that an error message gives before it counts the rest.
 _NAMED = 3
 _SHAPE = {"kind": str, "source": shape.TEXT_OR_NONE, "files": [str]}
@@ -50,14 +54,20 @@ def source_of(*parts: Any) -> str:
 
 
 def read(directory: Path) -> Inventory | None:
-    """The list of a directory; None if it has none, or one that Fairway cannot have written."""
+    """The list of a directory; None if it has none, or one that Fairway cannot have written.
+
+    Raises:
+        InputError: If it is there and cannot be read.
+    """
     path = directory / NAME
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
         content = json.loads(path.read_text("utf-8", "surrogateescape"))
-    except (OSError, ValueError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this list: {error.strerror or error}") from error
     if shape.problem(content, _SHAPE):
         return None
     return Inventory(content["kind"], content["source"], tuple(content["files"]))
@@ -65,7 +75,8 @@ def read(directory: Path) -> Inventory | None:
 
 def of(directory: Path, kind: str, source: str | None = None) -> Inventory:
     """The list of everything that is in a directory now, itself left out."""
-    return Inventory(kind, source, tuple(name for name, _ in _entries(directory) if name != NAME))
+    names = (name for name, _ in _entries(directory))
+    return Inventory(kind, source, tuple(name for name in names if name not in (NAME, LOCK)))
 
 
 def unknown(directory: Path) -> list[str]:
@@ -74,7 +85,7 @@ def unknown(directory: Path) -> list[str]:
     A link in the place of a listed file is unknown: Fairway writes none.
     """
     listed = read(directory)
-    known = {NAME, *(listed.files if listed else ())}
+    known = {NAME, LOCK, *(listed.files if listed else ())}
     return sorted(
         name if is_file else f"{name}/" if not (directory / name).is_symlink() else name
         for name, is_file in _entries(directory)
@@ -89,16 +100,22 @@ def remove(directory: Path) -> bool:
     # The names are those found here: those on the list may lead elsewhere.
     found = [name for name, is_file in _entries(directory) if is_file and name in wanted]
     for name in found:
-        (directory / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            disk.remove_file(directory / name)
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents} - {"."}
-    with contextlib.suppress(OSError):  # not empty: somebody has put something there
+    try:
         for folder in sorted(folders, reverse=True):
-            (directory / folder).rmdir()
-        if {path.name for path in directory.iterdir()} <= {NAME}:
-            (directory / NAME).unlink(missing_ok=True)
-            directory.rmdir()
+            disk.remove_directory(directory / folder)
+        rest = {path.name for path in directory.iterdir()}
+        if rest <= {NAME, LOCK}:
+            for name in sorted(rest, reverse=True):
+                disk.remove_file(directory / name)
+            disk.remove_directory(directory)
             return True
-    return False
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    return False  # somebody has put something there
 
 
 def named(names: Iterable[str]) -> str:
@@ -111,7 +128,7 @@ def named(names: Iterable[str]) -> str:
 
 def _entries(directory: Path) -> Iterator[tuple[str, bool]]:
     """Everything below a directory, and whether it is a regular file; of directories the empty."""
-    for folder, folders, files in os.walk(directory):
+    for folder, folders, files in os.walk(directory, onerror=_refuse):
         here = Path(folder)
         links = [name for name in folders if (here / name).is_symlink()]
         for name in [*files, *links]:
@@ -123,3 +140,9 @@ def _entries(directory: Path) -> Iterator[tuple[str, bool]]:
                 )
         if not folders and not files and here != directory:
             yield here.relative_to(directory).as_posix(), False
+
+
+def _refuse(error: OSError) -> None:
+    """A directory that cannot be read may hold anything, unless it has gone meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairway import _core
-from fairway.ground.shape import COUNT_OR_NONE, NUMBER, NUMBER_OR_NONE, TEXT_OR_NONE, Each, Maybe
+from fairway.ground.shape import (
+    COUNT,
+    COUNT_OR_NONE,
+    INTEGER,
+    INTEGER_OR_NONE,
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT_OR_NONE,
+    Distinct,
+    Each,
+    Maybe,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,8 +28,8 @@ if TYPE_CHECKING:
 #: Kind of a column -> what JSON has of it, without and with null.
 _SHAPES = {
     "text": (str, TEXT_OR_NONE),
-    "count": (int, COUNT_OR_NONE),
-    "integer": (int, COUNT_OR_NONE),
+    "count": (COUNT, COUNT_OR_NONE),
+    "integer": (INTEGER, INTEGER_OR_NONE),
     "number": (NUMBER, NUMBER_OR_NONE),
     "flag": (bool, (bool, type(None))),
     "figures": (Each(NUMBER_OR_NONE), Each(NUMBER_OR_NONE)),
@@ -134,10 +145,16 @@ def shape(table: str) -> dict[str, Any]:
     return {column.name: _shape(column) for column in columns(table).values()}
 
 
+def shape_of(kind: str) -> Any:
+    """What a value of a kind is like, or null, as `fairway.ground.shape.problem` takes it."""
+    return _SHAPES[kind][1]
+
+
 def _shape(column: Column) -> Any:
     if column.columns:
         of: Any = {inner.name: _shape(inner) for inner in column.columns.values()}
-        of = [of] if column.kind == "records" else of
+        if column.kind == "records":
+            of = Distinct(of, "id") if "id" in column.columns else [of]
     else:
         of = _SHAPES[column.kind][column.nullable]
     return Maybe(of) if column.optional else of

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 NUMBER = (int, float)
 NUMBER_OR_NONE = (int, float, type(None))
-COUNT_OR_NONE = (int, type(None))
 TEXT_OR_NONE = (str, type(None))
+#: The range of all numbers: whole ones have 64 bits with a sign or without, others are finite.
+_LEAST, _MOST = -sys.float_info.max, sys.float_info.max
+_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number in a range, or null if it may be missing."""
+
+    least: int
+    most: int
+    nullable: bool = False
+
+
+COUNT, COUNT_OR_NONE = Whole(0, _MOST_WHOLE), Whole(0, _MOST_WHOLE, nullable=True)
+INTEGER = Whole(_LEAST_WHOLE, -_LEAST_WHOLE - 1)
+INTEGER_OR_NONE = Whole(INTEGER.least, INTEGER.most, nullable=True)
 
 
 @dataclass(frozen=True)
@@ -27,6 +44,14 @@ class Maybe:
 
 
 @dataclass(frozen=True)
+class Distinct:
+    """A list of mappings of one shape, of which no two have the same value of a key."""
+
+    shape: Any
+    key: str
+
+
+@dataclass(frozen=True)
 class Either:
     """One of several shapes; what is wrong is said by the last."""
 
@@ -38,9 +63,9 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
 
     Args:
         value: Plain data, as JSON gives it.
-        shape: A type or a tuple of types; a list of one shape, for a list of any length; a
+        shape: A type or a tuple of types; `Whole`; a list of one shape, for a list of any length; a
             mapping of keys that must be there to shapes, further keys being allowed; `Each`,
-            `Either`, or in a mapping `Maybe`.
+            `Distinct`, `Either`, or in a mapping `Maybe`.
         path: Where `value` stands.
 
     >>> problem({"flows": [{"id": 3}]}, {"flows": [{"id": str}]})
@@ -50,7 +75,11 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
     """
     # Most shapes are types.
     if isinstance(shape, type | tuple):
-        return None if isinstance(value, shape) else _is(value, path)
+        return _of_type(value, shape, path)
+    if isinstance(shape, Whole):
+        return _of_whole(value, shape, path)
+    if isinstance(shape, Distinct):
+        return problem(value, [shape.shape], path) or _twice(value, shape.key, path)
     if isinstance(shape, Each):
         keys = value if isinstance(value, Mapping) else ()
         return problem(value, dict.fromkeys(keys, shape.shape), path)
@@ -74,6 +103,34 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
         return _is(value, path)
     parts = (problem(v, shape[0], f"{path}.{i}") for i, v in enumerate(value))
     return next((part for part in parts if part), None)
+
+
+def _of_type(value: Any, types: Any, path: str) -> str | None:
+    """What is wrong with a value of these types; a truth value is no number."""
+    wanted = types if isinstance(types, tuple) else (types,)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        return _is(value, path)
+    least, most = (_LEAST, _MOST) if isinstance(value, float) else (_LEAST_WHOLE, _MOST_WHOLE)
+    if isinstance(value, int | float) and not least <= value <= most:
+        return f"{path or 'it'} is a number that no result has"
+    return None
+
+
+def _of_whole(value: Any, shape: Whole, path: str) -> str | None:
+    if value is None and shape.nullable:
+        return None
+    if wrong := _of_type(value, int, path):
+        return wrong
+    is_within = shape.least <= value <= shape.most
+    return None if is_within else f"{path or 'it'} is a number that no result has"
+
+
+def _twice(rows: list[Any], key: str, path: str) -> str | None:
+    known: dict[Any, int] = {}
+    for index, row in enumerate(rows):
+        if (first := known.setdefault(row[key], index)) != index:
+            return f"{path}.{index}.{key} is that of {path}.{first}: {row[key]!r}"
+    return None
 
 
 def _is(value: Any, path: str) -> str:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
 import os
+import re
 import shutil
+import stat
 import weakref
 from pathlib import Path
 
 from fairway.errors import writing
 
+#: Bytes at random in a name: as many as no other program's names have digits.
+_TOKEN_BYTES = 10
+_NAME = re.compile(rf"fairway-[a-z]+-[0-9a-f]{{{2 * _TOKEN_BYTES}}}")
+
 
 class Temporary:
     """A private directory that is there as long as this object, and at the most as its process.
 
-    A process that is killed (SIGKILL) leaves it behind.
+    It is locked as long as its process lives. The first one that a process makes removes those that
+    processes of the same user have left behind because they were killed (SIGKILL).
 
     Attributes:
         path: Where it is.
@@ -25,8 +35,67 @@ class Temporary:
         import tempfile
 
         parent = Path(tempfile.gettempdir())
-        self.path = parent / f"{prefix}{os.urandom(8).hex()}"
-        # Before it is there: an interrupt between the two would leave it behind.
-        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        _sweep_once(parent)
+        lock: list[int] = []
         with writing(parent):
-            self.path.mkdir(mode=0o700)
+            while True:
+                self.path = parent / f"{prefix}{os.urandom(_TOKEN_BYTES).hex()}"
+                # Before it is there: an interrupt between the two would leave it behind.
+                self.remove = weakref.finalize(self, _remove, self.path, lock)
+                self.path.mkdir(mode=0o700)
+                # Another process may be faster, and take it for left behind.
+                with contextlib.suppress(FileNotFoundError):
+                    lock.append(_open(self.path))
+                    # A network file system may lock no directories: then nobody removes it.
+                    with contextlib.suppress(OSError):
+                        fcntl.flock(lock[-1], fcntl.LOCK_EX)
+                    if os.path.samestat(os.fstat(lock[-1]), self.path.stat()):
+                        return
+                self.remove()
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove what processes of this user that were killed have left in a directory.
+
+    Returns:
+        Each directory that was removed.
+    """
+    try:
+        named = [path for path in sorted(parent.iterdir()) if _NAME.fullmatch(path.name)]
+    except OSError:
+        return []
+    return [path for path in named if _swept(path)]
+
+
+def _swept(path: Path) -> bool:
+    try:
+        lock = _open(path)
+    except OSError:
+        return False  # it has gone, or is a link, or of another user
+    try:
+        found = os.fstat(lock)
+        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) != 0o700:
+            return False
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path)
+    except OSError:
+        return False  # its process lives
+    else:
+        return True
+    finally:
+        os.close(lock)
+
+
+@functools.cache
+def _sweep_once(parent: Path) -> None:
+    sweep(parent)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _remove(path: Path, lock: list[int]) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    while lock:
+        os.close(lock.pop())

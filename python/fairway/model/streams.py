@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairway import _core
 from fairway.errors import InputError
+from fairway.ground import store
 from fairway.model import quantities
 from fairway.model.answer import answered
 
@@ -128,7 +129,7 @@ class Streams:
         path = Path(path)
         kind = format_of(path)
         with writing(path):
-            path.write_bytes(drawn(self.chart(), kind))
+            store.write_file(path, drawn(self.chart(), kind))
         return path
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairway.errors import FairwayError, Interrupted, NotDrawn
-from fairway.ground import extras, store
+from fairway.ground import disk, extras, store
 
 #: File of a report in its directory.
 REPORT = "report.html"
@@ -51,11 +52,10 @@ def draw_report(directory: Path, render: Callable[[], str], again: str = "") -> 
 
     `again` says what draws it again, if not `fairway report`.
     """
-    path = directory / REPORT
     with drawing("report", again or f"{report_command(directory)} draws it again"):
-        path.unlink(missing_ok=True)
-        with store.listing(directory):
-            store.write_file(path, render(), flush=False)
+        with contextlib.suppress(FileNotFoundError):
+            disk.remove_file(directory / REPORT)
+        store.add(directory, {REPORT: render().encode()})
 
 
 def draw_figures(
@@ -69,7 +69,7 @@ def draw_figures(
     if not formats:
         return
     command = report_command(directory, "--figures", ",".join(formats))
-    with drawing("figures", again or f"{command} draws them again"), store.listing(directory):
+    with drawing("figures", again or f"{command} draws them again"):
         save(directory / "figures")
 
 

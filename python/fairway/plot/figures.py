@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairway import _core
-from fairway.errors import writing
+from fairway.ground import inventory, store
 from fairway.plot import vega
 from fairway.plot.formats import check_formats
 
@@ -384,19 +384,21 @@ def print_config() -> vega.Options:
 def save_charts(
     charts: Mapping[str, vega.Chart], directory: Path, formats: Sequence[str]
 ) -> list[Path]:
-    """Write each chart as `directory/<name>.<format>`."""
+    """Write each chart as `directory/<name>.<format>`, all or none; a result lists them."""
     check_formats(formats)
-    files = []
-    with writing(directory):
-        for name, chart in charts.items():
-            for kind in formats:
-                path = directory / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}"
-                figure = drawn(chart, kind)
-                # A figure that cannot be drawn leaves no directory without files.
-                directory.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(figure)
-                files.append(path)
-    return files
+    files = {
+        f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name)}.{kind}": drawn(chart, kind)
+        for name, chart in charts.items()
+        for kind in formats
+    }
+    if not files:  # and no directory without one
+        return []
+    if inventory.read(directory.parent) is not None:  # they are in the directory of a result
+        within = {f"{directory.name}/{name}": figure for name, figure in files.items()}
+        store.add(directory.parent, within)
+    else:
+        store.add(directory, files)
+    return [directory / name for name in files]
 
 
 def drawn(chart: vega.Chart, kind: str) -> bytes:

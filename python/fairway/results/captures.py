@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
+from fairway.ground import disk, store
 from fairway.ground.temporary import Temporary
 
 if TYPE_CHECKING:
@@ -35,12 +34,12 @@ def new_directory() -> Temporary:
 
 def copy(captures: Path, target: Path) -> None:
     """Copy a directory of captures, which takes no time and no room on the same file system."""
-    target.mkdir()
+    disk.make_directories(target)
     for source in sorted(captures.iterdir()):
         try:
-            os.link(source, target / source.name)
+            disk.link(source, target / source.name)
         except OSError:
-            shutil.copy2(source, target / source.name)
+            store.copy_file(source, target / source.name)
 
 
 def places(text: str) -> str | list[str]:

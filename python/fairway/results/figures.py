@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairway.ground import store
 from fairway.ground.columns import Columns
 from fairway.plot import vega
 from fairway.plot.figures import is_rate_based, measuring_window, save_charts
@@ -40,8 +39,7 @@ class Figures:
             if is_measured(self._run, quantity)
         }
         charts |= self._run.own_charts()
-        with store.listing(Path(directory).parent):  # if they are in a run's directory
-            return save_charts(charts, Path(directory), formats)
+        return save_charts(charts, Path(directory), formats)
 
     def __getattr__(self, name: str) -> Callable[..., vega.Chart]:
         if name not in QUANTITIES:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairway import _core
 from fairway.errors import InputError
-from fairway.ground import program, store
+from fairway.ground import program, replacing, store
+from fairway.ground.scratch import settle
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.results.data import CAPTURES, FILES, LOSSES, TCP_INFO, RunData
@@ -59,20 +61,21 @@ class Run(RunData):
         """
         check_formats(figures)
         path = Path(directory)
-        store.check_writable(path, "run")
         kernel: dict[str, Any] = self.summary.get("kernel", {})
-        store.refuse_another(
-            path, source, remedy=store.REPLACE, replace=replace,
-            kernel=(lambda: str(kernel["release"])) if kernel else None,
-            planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
-        )  # fmt: skip
+
+        def check() -> None:
+            replacing.refuse_another(
+                path, source, remedy=replacing.REPLACE, replace=replace,
+                kernel=(lambda: str(kernel["release"])) if kernel else None,
+                planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
+            )  # fmt: skip
 
         def fill(target: Path) -> None:
             store.write_files(target, self.files(engine=engine))
             self.write_captures(target)
             self.write_kept_files(target)
 
-        store.write_directory(path, fill, source=source)
+        store.write_directory(path, fill, source=source, check=check)
         self.lies_in(path)
         if report:
             draw_report(path, self.report)
@@ -113,11 +116,11 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) -> Run:
     """Read a run directory back."""
-    from fairway.ground import result_schema
     from fairway.results import tables
     from fairway.results.shapes import TRANSFER_SHAPE, shape_of
 
     path = Path(directory)
+    settle(path if path.is_dir() else path.parent)
     if not path.is_dir():
         raise InputError(f"{path}: no such run directory; `fairway run FILE --out DIR` makes one")
     if (path / store.POINTS).is_dir():
@@ -129,25 +132,34 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     backend = manifest["backend"]
     kind = (kinds or {}).get(backend, Run)
     shape = {**shape_of(backend), **(TRANSFER_SHAPE if backend == "xfer" else {}), **kind.SHAPE}
+    summary = store.read_json(path / store.SUMMARY, "summary", shape)
+    if wrong := tables.wrong_row(summary):
+        where = path / store.SUMMARY
+        raise InputError(f"{where}: damaged summary: {wrong}; run the experiment again")
+    ids = {"flow": _ids(summary["flows"]), "link": _ids(summary["links"])}
     return kind(
         experiment=manifest["experiment"],
-        summary=store.read_json(path / "summary.json", "summary", shape),
-        series=tables.read_series(path / "series.parquet"),
-        queues=tables.read_parquet(path / "queues.parquet", result_schema.kinds("queues")),
+        summary=summary,
+        series=tables.read_table(path / "series.parquet", "series", ids),
+        queues=tables.read_table(path / "queues.parquet", "queues", ids),
         version=manifest["version"],
         commit=functools.partial(program.read, path / program.FILE),
-        tcp_info=_later(path / TCP_INFO, "tcp_info"),
+        tcp_info=_later(path / TCP_INFO, "tcp_info", ids),
         captures=captures if captures.is_dir() else None,
         kept_files=kept_files if kept_files.is_dir() else None,
-        losses=_later(path / LOSSES, "losses"),
+        losses=_later(path / LOSSES, "losses", {**ids, "cause": set(_core.loss_causes())}),
         **kind.own_tables(path),
     )
 
 
-def _later(file: Path, table: str) -> Callable[[], Columns] | None:
-    """What reads a table when it is asked for; None where a run has none."""
-    from fairway.ground import result_schema
-    from fairway.results.tables import read_parquet
+def _ids(rows: list[dict[str, Any]]) -> set[str]:
+    return {row["id"] for row in rows}
 
-    kinds = result_schema.kinds(table)
-    return functools.partial(read_parquet, file, kinds) if file.is_file() else None
+
+def _later(
+    file: Path, table: str, known: Mapping[str, Collection[str]]
+) -> Callable[[], Columns] | None:
+    """A reader of a table for when it is asked for; None where a run has none."""
+    from fairway.results.tables import read_table
+
+    return functools.partial(read_table, file, table, known) if file.is_file() else None

@@ -10,6 +10,7 @@ from fairway.ground.shape import (
     NUMBER,
     NUMBER_OR_NONE,
     TEXT_OR_NONE,
+    Distinct,
     Each,
     Either,
     Maybe,
@@ -77,9 +78,9 @@ def _of_model(table: str) -> dict[str, Any]:
 _MODEL_SHAPE = {
     **SUMMARY_SHAPE,
     "packets": COUNT_OR_NONE,
-    "flows": [_of_model("flows")],
+    "flows": Distinct(_of_model("flows"), "id"),
     "applications": Maybe(list),
-    "links": [_of_model("links")],
+    "links": Distinct(_of_model("links"), "id"),
 }
 MANIFEST_SHAPE = {
     "experiment": dict,

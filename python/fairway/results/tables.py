@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from fairway import _core
 from fairway.errors import InputError
-from fairway.ground import result_schema
+from fairway.ground import result_schema, shape
 from fairway.ground.columns import Columns, Text, column_of
+from fairway.results.values import problem
 
 if TYPE_CHECKING:
     from fairway.ground.columns import Column
@@ -91,6 +92,20 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return flat | {f"flow_monitor.{name}": value for name, value in monitor.items()}
 
 
+def wrong_row(summary: Mapping[str, Any]) -> str | None:
+    """The first value of a flow or link that its column cannot hold, whatever its name."""
+    kinds = row_kinds()
+    for part in ("flows", "links"):
+        for index, row in enumerate(summary[part]):
+            for name, value in row.items():
+                if name == "model" or kinds.get(name) == "record":  # of a shape of their own
+                    continue
+                wanted = result_schema.shape_of(kinds.get(name, "number"))
+                if wrong := shape.problem(value, wanted, f"{part}.{index}.{name}"):
+                    return wrong
+    return None
+
+
 @functools.cache
 def row_kinds() -> dict[str, str]:
     """Kinds of all columns of flows and links; what FlowMonitor says has its name before it."""
@@ -102,16 +117,16 @@ def row_kinds() -> dict[str, str]:
     return {**kinds, "model": "text", "outside": "text"}
 
 
-def read_series(path: Path) -> Columns:
-    """Read the time series of flows back."""
-    optional = result_schema.kinds("series", optional=True)
-    return read_parquet(path, result_schema.kinds("series"), optional)
-
-
-def read_parquet(
-    path: Path, kinds: Mapping[str, str], optional: Mapping[str, str] | None = None
+def read_table(
+    path: Path, name: str, known: Mapping[str, Collection[str]] | None = None
 ) -> Columns:
-    """Read a table back and check its columns; those that are `optional` come last."""
+    """Read a table back and check its columns and every value; optional columns come last.
+
+    Args:
+        path: Its file.
+        name: The table, as `result_schema.columns` has it.
+        known: Of columns of text, all that they may have: the ids of flows and links.
+    """
     try:
         table = Columns.from_parquet(path.read_bytes())
     except FileNotFoundError:
@@ -121,8 +136,12 @@ def read_parquet(
     if "flight_size_segments" in table:
         message = "flight_size_segments was renamed pipe_segments (RFC 6675)"
         raise InputError(f"{path}: {message}; run the experiment again")
-    present = {name: kind for name, kind in (optional or {}).items() if name in table}
+    kinds = result_schema.kinds(name)
+    optional = result_schema.kinds(name, optional=True)
+    present = {one: kind for one, kind in optional.items() if one in table}
     found, expected = table.kinds, {**kinds, **present}
     if list(found.items()) != list(expected.items()):
         raise InputError(f"{path}: columns {list(found)}, expected {list(kinds)}")
+    if wrong := problem(table, result_schema.columns(name), known or {}):
+        raise InputError(f"{path}: damaged table: {wrong}; run the experiment again")
     return table

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote
 
-from fairway.ground import output, store, text
+from fairway.ground import output, replacing, store, text
 from fairway.ground.progress import readable
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.page import Link, Section, Table, render
@@ -111,7 +111,7 @@ def reproduce_each(
         InputError: If the directory holds something else.
     """
     directory = store.study_directory(out, "all", quick=quick)
-    store.check_writable(directory, "set of studies")
+    replacing.check_writable(directory, "set of studies")
     store.mark(directory, "set of studies")
     results: dict[str, ReproductionData] = {}
     costs: dict[str, Cost] = {}

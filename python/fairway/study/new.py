@@ -72,9 +72,7 @@ def new_study(
     files["published/values.csv"] = _table(found, measured)
 
     def fill(place: Path) -> None:
-        for file, content in files.items():
-            (place / file).parent.mkdir(exist_ok=True)
-            (place / file).write_text(content, "utf-8")
+        store.write_files(place, files)
         load_study(place).part.plan(quick=False)
 
     store.write_directory(directory, fill, "study")

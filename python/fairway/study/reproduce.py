@@ -10,10 +10,10 @@ from typing import Any
 
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
-from fairway.ground import extras, inventory, store
+from fairway.ground import extras, inventory, replacing, store
 from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
-from fairway.plot.drawing import SAME_COMMAND, draw_report
+from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_report
 from fairway.study.claims import Cell, Finding, judge_all, readable
 from fairway.study.data import (
     PartResult,
@@ -67,13 +67,14 @@ def reproduce_study(
     directory = store.study_directory(out, study.key, quick=quick)
     source = inventory.source_of("study", study.key)
     if study.is_divided:
-        store.check_writable(directory, "study of parts")
-    store.refuse_another(directory, source)
+        replacing.check_writable(directory, "study of parts")
+    check = partial(replacing.refuse_another, directory, source)
+    check()
     shared: dict[str, Any] = {"threads": threads, "dask": dask, "quiet": quiet}
     if not study.is_divided:
         parts = {"": _run(study, directory, source, quick=quick, **shared)}
     else:
-        store.mark(directory, "study of parts", source)
+        store.mark(directory, "study of parts", source, check)
         parts = {
             name: reproduce_study(
                 Study.of(part), directory / name, quick=quick and part.quick is not None, **shared
@@ -85,13 +86,14 @@ def reproduce_study(
     note = _note(study, skipped) if quick else None
     found = findings(study, cells, skipped)
     result = Reproduction(study, parts, skipped, found, note, directory)
-    store.write_file(directory / "reproduction.json", store.to_json(result.to_json()))
+    found_by = {"reproduction.json": store.to_json(result.to_json())}
     draw = partial(study_report, result)
     if study.is_divided:
+        store.write_together(directory, found_by, remove=[REPORT])
         draw_report(directory, draw, SAME_COMMAND)
     else:
         write_experiments(result.parts[""])
-        result.sweep.save_overview(directory, report=draw, again=SAME_COMMAND)
+        result.sweep.save_overview(directory, report=draw, again=SAME_COMMAND, more=found_by)
     return result
 
 

@@ -23,12 +23,15 @@ def write_experiments(result: PartResult) -> None:
     """Put the experiment of each run beside its results, as a file that `fairway run` takes."""
     import tomli_w
 
+    missing = {}
     for outcome in result.sweep.outcomes:
         assert outcome.directory is not None
-        path, content = outcome.directory / EXPERIMENT, tomli_w.dumps(outcome.point.experiment)
-        if not path.is_file() or path.read_text("utf-8") != content:
-            with store.listing(outcome.directory):
-                store.write_file(path, content, flush=False)
+        path = outcome.directory / EXPERIMENT
+        content = tomli_w.dumps(outcome.point.experiment).encode()
+        if not path.is_file() or path.read_bytes() != content:
+            missing[outcome.directory.name] = {EXPERIMENT: content}
+    if missing:
+        store.add_to_runs(result.directory / store.POINTS, missing)
 
 
 def command(outcome: Outcome, place: str) -> str:

@@ -212,6 +212,16 @@ class SweepData:
         found: list[int] = self._summaries.seeds.tolist()
         return found
 
+    def _answered_by(self) -> dict[str, Any]:
+        """The backend of its runs, and the releases of their kernels if it has some."""
+        if not self.outcomes:
+            return {}
+        first = self.outcomes[0].summary
+        if "kernel" not in first:
+            return {"backend": first["backend"]}
+        kernels = {str(outcome.summary["kernel"]["release"]) for outcome in self.outcomes}
+        return {"backend": first["backend"], "kernels": sorted(kernels)}
+
     def _manifest(self) -> str:
         """The manifest as JSON."""
         return store.to_json(
@@ -219,6 +229,7 @@ class SweepData:
                 "title": self.title,
                 "version": self.version,
                 "content_hash": self.content_hash,
+                **self._answered_by(),
                 "axes": list(self.axes),
                 "points": [
                     {

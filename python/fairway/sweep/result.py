@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,10 @@ from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import Point, Until
 from fairway.ground import program, store
-from fairway.ground.shape import TEXT_OR_NONE
-from fairway.plot.drawing import draw_report
+from fairway.ground.replacing import place_of
+from fairway.ground.scratch import settle
+from fairway.ground.shape import TEXT_OR_NONE, Maybe, Whole
+from fairway.plot.drawing import REPORT, draw_report
 from fairway.results.run import Run, read_manifest
 from fairway.sweep import repetitions
 from fairway.sweep.data import SweepData
@@ -27,8 +29,17 @@ if TYPE_CHECKING:
 _MANIFEST_SHAPE = {
     "title": str,
     "version": str,
+    "backend": Maybe(str),
+    "kernels": Maybe([str]),
     "axes": [str],
-    "points": [{"axes": dict, "repetition": int, "directory": TEXT_OR_NONE, "content_hash": str}],
+    "points": [
+        {
+            "axes": dict,
+            "repetition": Whole(0, 2**32 - 1),
+            "directory": TEXT_OR_NONE,
+            "content_hash": str,
+        }
+    ],
 }
 
 
@@ -61,39 +72,56 @@ class Sweep(SweepData):
         return sweep_report(self)
 
     def save_overview(
-        self, directory: Path, *, report: Callable[[], str] | None = None, again: str = ""
+        self,
+        directory: Path,
+        *,
+        report: Callable[[], str] | None = None,
+        again: str = "",
+        more: Mapping[str, bytes | str] | None = None,
     ) -> None:
-        """Write what stands above the points: tables, then the manifest, then the report.
+        """Write what stands above the points, all or none, and then the report.
 
-        A report that cannot be drawn is a warning, `fairway.NotDrawn`.
+        `more` are files that belong to it. A report that cannot be drawn is a warning,
+        `fairway.NotDrawn`.
         """
         from fairway.ground.columns import Columns
 
         tables = {"sweep": self.table, "flows": self.flows, "links": self.links}
-        for name, table in tables.items():
-            store.write_file(directory / f"{name}.parquet", Columns.of(table).parquet())
-        store.write_file(directory / "summary.json", self._summary_pieces())
-        if commit := self.commit():
-            store.write_file(directory / program.FILE, f"{commit}\n")
-        else:
-            (directory / program.FILE).unlink(missing_ok=True)
-        store.write_file(directory / store.MANIFEST, self._manifest())
+        commit = self.commit()
+        store.write_together(
+            directory,
+            {
+                **{f"{name}.parquet": Columns.of(t).parquet() for name, t in tables.items()},
+                store.SUMMARY: self._summary_pieces(),
+                **({program.FILE: f"{commit}\n"} if commit else {}),
+                store.MANIFEST: self._manifest(),
+                **dict(more or {}),
+            },
+            remove=[REPORT, *([] if commit else [program.FILE])],
+        )
         draw_report(directory, report or self.report, again)
 
 
 def load_sweep(directory: str | Path) -> Sweep:
     """Read a finished sweep's directory back."""
     path = Path(directory)
+    settle(path)
     if not (path / store.MANIFEST).is_file():
         raise InputError(f"{path}: holds no finished sweep; run it to its end first")
     manifest = store.read_json(path / store.MANIFEST, "manifest", _MANIFEST_SHAPE)
+    for index, entry in enumerate(manifest["points"]):
+        if lacking := [axis for axis in manifest["axes"] if axis not in entry["axes"]]:
+            raise InputError(
+                f"{path / store.MANIFEST}: damaged manifest: points.{index}.axes.{lacking[0]} is "
+                "missing; run the experiment again"
+            )
     points = path / store.POINTS
     rows = read_rows(points) if any(e["directory"] is None for e in manifest["points"]) else {}
     outcomes = [
         _from_row(entry, rows.get(entry["content_hash"]), points, manifest["version"])
         if entry["directory"] is None
-        else _from_directory(entry, points / entry["directory"])
-        for entry in manifest["points"]
+        else _from_directory(entry, place_of(points, entry["directory"], index))
+        for index, entry in enumerate(manifest["points"])
     ]
     until = manifest.get("until")
     return Sweep(

@@ -6,22 +6,21 @@ import contextlib
 import functools
 import io
 import json
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from fairway import _core
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
-from fairway.ground import store
+from fairway.ground import disk, store
+from fairway.ground.scratch import JOURNAL, Scratch
 from fairway.ground.shape import problem
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun
-from fairway.sweep.scratch import Scratch
-from fairway.sweep.storage import JOURNAL, Answer, found_directory
+from fairway.sweep.storage import Answer, found_directory
 
 #: File in `points/` with a row for each run.
 ROWS = "summaries.parquet"
@@ -53,7 +52,9 @@ class Rows:
         self._scratch = Scratch(self._points)
         self._lock = threading.Lock()
         with writing(self._points):
-            self._journal: BinaryIO = (self._scratch.path / JOURNAL).open("ab", 1 << 20)
+            self._journal = disk.create(self._scratch.path / JOURNAL)
+        #: Lines that are to be written to the journal.
+        self._lines: list[bytes] = []
         self._rows = read_rows(self._points)
         self._has_directories = any(
             path.is_dir() for path in self._points.iterdir() if not path.name.startswith(".")
@@ -111,15 +112,16 @@ class Rows:
             head = f'["{content_hash}","{row.engine}",'.encode()
             lines += (head, row.experiment, b",", row.summary, b"]\n")
         with self._lock:
-            self._journal.writelines(lines)
+            self._lines += lines
             self._rows.update(rows)
             self._added = True
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:  # noqa: ARG002
         """Flush the journal."""
         with writing(self._points), self._lock:
-            self._journal.flush()
-            os.fsync(self._journal.fileno())
+            lines, self._lines = self._lines, []
+            disk.write_all(self._journal, b"".join(lines))
+            disk.sync(self._journal)
 
     def close(self, planned: Sequence[Point] | None) -> None:
         """Write the rows in the order of the points; rows of other points come after them."""
@@ -130,7 +132,7 @@ class Rows:
                 keep = False
         finally:
             with contextlib.suppress(OSError):  # of a full disk, `commit` has told
-                self._journal.close()
+                disk.close(self._journal)
             self._scratch.let_go(keep=keep)
 
     def _write(self, planned: Sequence[Point]) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 from fairway.backends import Backend
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan
-from fairway.ground import store
+from fairway.ground import replacing, store
 from fairway.ground.permission import PermissionNeededError
 from fairway.ground.progress import Silent
 from fairway.sweep import repetitions, warm_up
@@ -41,12 +41,13 @@ def run_plan(
     dask: str | None = None,
     keep: Keep | None = None,
     source: str | None = None,
+    check: Callable[[], object] = replacing.nothing,
 ) -> Sweep:
     """Run every point of a plan, or as many as it takes until intervals are narrow enough.
 
     Points whose results `directory` already holds (same experiment, version and program) are
     not run again, and of points that are the same experiment one is run. Arguments are those of
-    `fairway.sweep.start.run`.
+    `fairway.sweep.start.run`; `check` refuses another result in `directory`.
 
     Raises:
         ExperimentError: If the backend cannot answer a point; nothing has been run then.
@@ -58,7 +59,7 @@ def run_plan(
     if dask is not None and directory is None:
         raise InputError("--dask: results of a cluster are kept in a directory; name one")
     if directory is not None:
-        store.check_writable(directory, "sweep")
+        replacing.check_writable(directory, "sweep")
     check_points(plan, backend)
     plan, found = warm_up.settle(
         plan,
@@ -67,7 +68,7 @@ def run_plan(
     )
     answer = Answer(backend, plan.algorithms, version())
     if directory is not None:
-        store.mark(directory, "sweep", source)
+        store.mark(directory, "sweep", source, check)
     storage = _storage(directory, answer, keep, len(plan.points))
     finished = None
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from fairway.backends import OnKernel
 from fairway.backends import backend as find_backend
 from fairway.errors import InputError
 from fairway.experiment.plan import MAX_SEED, Plan, plan, source_of_experiment
-from fairway.ground import extras, store
+from fairway.ground import extras, replacing, store
 from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import draw_figures
@@ -111,17 +112,21 @@ def run(
         planned = plan(experiment, overrides=changes, algorithms=algorithms)
     extras.require("a sweep", *(extras.OF_SWEEPS if planned.is_sweep else ()))
     directory = None if out is None else Path(out)
+    check: Callable[[], object] = replacing.nothing
     if directory is not None:
         source = source or source_of_experiment("run", experiment, changes, chosen.name)
-        store.check_writable(directory, "sweep" if planned.is_sweep else "run")
-        _refuse_another(directory, source, planned, chosen, replace=replace)
+        replacing.check_writable(directory, "sweep" if planned.is_sweep else "run")
+        check = functools.partial(
+            _refuse_another, directory, source, planned, chosen, replace=replace
+        )
+        check()
     progress = reporter(planned.title, quiet=quiet)
     if planned.is_sweep:
         if repeat:
             raise InputError("repeat: one experiment is repeated at a time, not a sweep")
         sweep = run_plan(
             planned, chosen, directory=directory, threads=threads, progress=progress,
-            dask=dask, keep=keep, source=source,
+            dask=dask, keep=keep, source=source, check=check,
         )  # fmt: skip
         shown = sweep.with_metrics(metrics) if metrics else sweep
         if directory is not None:
@@ -177,7 +182,7 @@ def _refuse_another(
         check_points(planned, chosen)
         return chosen.release()
 
-    store.refuse_another(
+    replacing.refuse_another(
         directory, source, planned=runs, kernel=kernel if isinstance(chosen, OnKernel) else None,
-        remedy=store.REPLACE, replace=replace,
+        remedy=replacing.REPLACE, replace=replace,
     )  # fmt: skip

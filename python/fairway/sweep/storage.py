@@ -13,14 +13,11 @@ from fairway.algorithm import Algorithms
 from fairway.backends import Backend
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
-from fairway.ground import store
+from fairway.ground import disk, replacing, store
+from fairway.ground.scratch import JOURNAL, Scratch, locked
 from fairway.results.run import Run
 from fairway.sweep.outcome import Outcome
 from fairway.sweep.packed_run import PackedRun, without_time
-from fairway.sweep.scratch import Scratch
-
-#: File of a scratch directory with the summaries that have finished.
-JOURNAL = "journal.jsonl"
 
 
 class Answer:
@@ -122,13 +119,15 @@ class Directories:
         self._scratch = Scratch(self._points)
         # A journal is left to those who read it.
         self._scratch.clear(lambda left: not (left / JOURNAL).exists())
+        #: Names of directories that are written and not yet moved.
+        self._staged: set[str] = set()
 
     def find(self, point: Point) -> Outcome | None:
         """A directory of the same content; one that is to be replaced has to be Fairway's alone."""
         outcome = found_directory(self._points, self._answer, point)
         place = place_of(self._points, self._answer, point)
         if outcome is None and place.exists():
-            store.check_writable(place, "run")
+            replacing.check_writable(place, "run")
         return outcome
 
     def stage(self, point: Point, packed: PackedRun) -> Outcome:
@@ -141,17 +140,19 @@ class Directories:
                 packed.run.write_captures(run_directory)
                 packed.run.write_kept_files(run_directory)
             store.write_inventory(run_directory, "run")
+        self._staged.add(place.name)
         return Outcome(point, packed.summary, place)
 
     def copy(self, outcome: Outcome, point: Point) -> Outcome:
         """Copy the directory, staged or in place, under the name of the other point."""
         assert outcome.directory is not None
         place = place_of(self._points, self._answer, point)
-        staged = self._scratch.path / outcome.directory.name
+        name = outcome.directory.name
         if place != outcome.directory:
-            source = staged if staged.exists() else outcome.directory
+            source = self._scratch.path / name if name in self._staged else outcome.directory
             with writing(place):
                 store.copy_tree(source, self._scratch.path / place.name)
+            self._staged.add(place.name)
         return replace(outcome, point=point, directory=place)
 
     def commit(self, outcomes: Sequence[Outcome]) -> None:
@@ -160,13 +161,17 @@ class Directories:
             return
         with writing(self._points):
             store.flush_file_system(self._scratch.path)
-            for outcome in outcomes:
-                assert outcome.directory is not None
-                staged = self._scratch.path / outcome.directory.name
-                # A point that the sweep has twice was moved already.
-                if staged.exists():
-                    store.move_into_place(staged, outcome.directory)
-            store.flush_directory(self._points)
+            with locked(self._points):
+                for outcome in outcomes:
+                    self._move(outcome.directory)
+            disk.sync_directory(self._points)
+
+    def _move(self, place: Path | None) -> None:
+        assert place is not None
+        # A point that the sweep has twice was moved already.
+        if place.name in self._staged:
+            store.put_in_place(self._scratch, self._scratch.path / place.name, place, "run")
+            self._staged.discard(place.name)
 
     def close(self, planned: Sequence[Point] | None) -> None:  # noqa: ARG002
         """Remove what is not finished."""

@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import quantities, text
+from fairway.ground.temporary import Temporary
 
 #: The program that runs inside of the kernel, and the supervisor.
 AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
@@ -64,13 +64,11 @@ _ASLR = "aslr"
 @contextlib.contextmanager
 def run_directory() -> Iterator[Path]:
     """A private directory for one run, gone at the end."""
-    parent = Path(tempfile.gettempdir()).resolve()
-    with writing(parent):
-        directory = Path(tempfile.mkdtemp(prefix="fairway-run-", dir=parent))
+    place = Temporary("fairway-run-")
     try:
-        yield directory
+        yield place.path.resolve()
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        place.remove()
 
 
 def cautions(directory: Path) -> list[str]:

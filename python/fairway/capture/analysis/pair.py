@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairway import _core
 from fairway.errors import InputError, Interrupted
-from fairway.ground import store, text
+from fairway.ground import replacing, store, text
 from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.plot.page import Figure, Section, Table, render
@@ -133,7 +133,12 @@ class Pair:
         return render(self.title, "", sections)
 
     def save(
-        self, directory: str | Path, figures: Sequence[str] = (), source: str | None = None
+        self,
+        directory: str | Path,
+        figures: Sequence[str] = (),
+        source: str | None = None,
+        *,
+        replace: bool = False,
     ) -> None:
         """Write results, manifest, report and figures to a directory, whole or not at all."""
         from fairway.plot.figures import save_charts
@@ -142,15 +147,24 @@ class Pair:
         directory = Path(directory)
 
         def fill(place: Path) -> None:
-            (place / "pair.json").write_text(json.dumps(self.report) + "\n", "utf-8")
             manifest = {
                 "title": self.title,
                 "version": _core.version(),
                 "captures": self.report["captures"],
             }
-            (place / store.MANIFEST).write_text(store.to_json(manifest), "utf-8")
+            content = {
+                "pair.json": json.dumps(self.report) + "\n",
+                store.MANIFEST: store.to_json(manifest),
+            }
+            store.write_files(place, content)
 
-        store.write_directory(directory, fill, KIND, source)
+        def check() -> None:
+            if source is not None:
+                replacing.refuse_another(
+                    directory, source, remedy=replacing.REPLACE, replace=replace
+                )
+
+        store.write_directory(directory, fill, KIND, source, check)
         draw_report(directory, self.to_html, SAME_COMMAND)
         draw_figures(
             directory,

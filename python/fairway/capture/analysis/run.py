@@ -70,12 +70,11 @@ class CapturedRun(Run):
     @classmethod
     def own_tables(cls, directory: Path) -> dict[str, Any]:
         """Packets, and what each flow was over time."""
-        from fairway.ground import result_schema
-        from fairway.results.tables import read_parquet
+        from fairway.results.tables import read_table
 
         files = {"packets": (PACKETS, "packets"), "capture_series": (CAPTURE_SERIES, "intervals")}
         return {
-            name: partial(read_parquet, directory / file, result_schema.kinds(table))
+            name: partial(read_table, directory / file, table)
             for name, (file, table) in files.items()
         }
 

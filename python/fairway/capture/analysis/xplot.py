@@ -15,6 +15,7 @@ import polars as pl
 
 from fairway.capture.analysis.series import SENT
 from fairway.errors import writing
+from fairway.ground import store
 
 #: Segments over which the throughput of the red line is taken, as tcptrace does.
 _SEGMENTS = 10
@@ -47,7 +48,6 @@ def save_xplot(
     }
     written = []
     with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
         for kind, (coordinates, what, axis, commands) in files.items():
             text = io.StringIO()
             text.write(f"{coordinates}\ntitle\n{title} ({what})\nxlabel\ntime\nylabel\n{axis}\n")
@@ -56,7 +56,7 @@ def save_xplot(
                 text.write("\n")
             text.write("go\n")
             path = directory / f"{name}_{kind}.xpl"
-            path.write_text(text.getvalue(), "utf-8")
+            store.write_file(path, text.getvalue())
             written.append(path)
     return written
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,21 @@ from typing import Any
 import polars as pl
 
 from fairway import _core
+from fairway.backends import backend as find_backend
 from fairway.capture.analysis.command import STANDARD_INPUT, read, twice
 from fairway.capture.analysis.series import series_frame
 from fairway.capture.replay import report
 from fairway.capture.replay.path import Transfer, experiment_text
 from fairway.errors import InputError
-from fairway.experiment.plan import source_of_experiment
-from fairway.ground import extras, store, text
+from fairway.experiment.plan import plan, source_of_experiment
+from fairway.ground import extras, replacing, text
 from fairway.ground.columns import Columns
-from fairway.ground.permission import permission
-from fairway.plot.drawing import draw_report
+from fairway.ground.permission import permission, permitting
+from fairway.ground.progress import reporter
 from fairway.plot.page import Table
 from fairway.results.run import Run
 from fairway.sweep.result import Sweep
+from fairway.sweep.run import run_plan
 
 #: The experiment file beside the results.
 FILE = "replay.toml"
@@ -143,30 +146,37 @@ def replay(
 ) -> Replay:
     """Fit a path to a captured transfer; simulate the same bytes under other algorithms."""
     extras.require("replay", *extras.OF_SWEEPS)
-    from fairway.sweep.start import run
-
     source = source_of_experiment("replay", capture, None, connection, overhead_bytes)
-    if out is not None:
-        store.check_writable(Path(out), "sweep")
-        store.refuse_another(Path(out), source)
+    directory = None if out is None else Path(out)
+    check: Callable[[], object] = replacing.nothing
+    if directory is not None:
+        replacing.check_writable(directory, "sweep")
+        check = functools.partial(replacing.refuse_another, directory, source)
+        check()
     transfer = fit(capture, connection=connection, overhead_bytes=overhead_bytes, quiet=quiet)
     same = same or transfer.algorithm
     wanted = list(dict.fromkeys([*([same] if same else []), *algorithms]))
     if not wanted:
         raise InputError("--cc: name the algorithms to simulate, such as --cc reno,cubic,bbr")
     experiment = experiment_text(transfer, wanted, overhead_bytes)
-    sweep = run(
-        experiment, out, threads=threads, quiet=quiet, allow_python=permission().python,
-        source=source,
+    with permitting(python=permission().python, programs=False, backend="sim"):
+        planned = plan(experiment)
+    sweep = run_plan(
+        planned, find_backend("sim"), directory=directory, threads=threads,
+        progress=reporter(planned.title, quiet=quiet), source=source, check=check,
     )  # fmt: skip
-    assert isinstance(sweep, Sweep)
     done = Replay(transfer, experiment, same, sweep)
-    if out is not None:
-        store.write_file(Path(out) / FILE, experiment)
+    if directory is not None:
         result = json.dumps(done.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        store.write_file(Path(out) / report.RESULT, result + "\n")
-        store.write_file(Path(out) / report.CAPTURED, Columns.of(transfer.series).parquet())
-        draw_report(Path(out), lambda: report.page(done.to_json(), transfer.series, sweep))
+        files: dict[str, bytes | str] = {
+            FILE: experiment,
+            report.RESULT: result + "\n",
+            report.CAPTURED: Columns.of(transfer.series).parquet(),
+        }
+        sweep.save_overview(
+            directory, report=lambda: report.page(done.to_json(), transfer.series, sweep),
+            more=files,
+        )  # fmt: skip
     return done
 
 

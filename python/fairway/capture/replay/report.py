@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from fairway.ground import result_schema, store, text
+from fairway.ground import store, text
 from fairway.ground.shape import NUMBER_OR_NONE, TEXT_OR_NONE
 from fairway.plot import vega
 from fairway.plot.over_time import over_time
 from fairway.plot.page import FILL, Figure, Section, Table, render
 from fairway.plot.quantities import IN_ORDER, Quantity
-from fairway.results.tables import read_parquet
+from fairway.results.tables import read_table
 from fairway.sweep.result import Sweep, load_sweep
 
 #: What was measured and simulated, as `--json` prints it.
@@ -140,7 +140,7 @@ def load(directory: Path) -> tuple[dict[str, Any], pl.DataFrame, Sweep] | None:
     if not (directory / RESULT).is_file():
         return None
     result = store.read_json(directory / RESULT, "replay", _RESULT_SHAPE)
-    captured = read_parquet(directory / CAPTURED, result_schema.kinds("intervals")).frame()
+    captured = read_table(directory / CAPTURED, "intervals").frame()
     return result, captured, load_sweep(directory)
 
 

@@ -179,6 +179,7 @@ def _believed(outside: str | None, point: "FixedPoint | None") -> str:
 
 
 def _draw(asked: "Fluid", curves: "Curves", file: Path) -> None:
+    from fairway.ground import store
     from fairway.model.fluid_figure import chart
     from fairway.plot.figures import drawn
 
@@ -186,4 +187,4 @@ def _draw(asked: "Fluid", curves: "Curves", file: Path) -> None:
     if kind not in ("svg", "png", "pdf"):
         raise InputError(f'--plot: expected a file ending in .svg, .png or .pdf, got "{file}"')
     with writing(file):
-        file.write_bytes(drawn(chart(asked, curves), kind))
+        store.write_file(file, drawn(chart(asked, curves), kind))

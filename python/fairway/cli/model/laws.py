@@ -347,6 +347,7 @@ def _plot(
             raise InputError("a figure is of all losses, and of one value of all else")
         _require(entry, {**found, "loss": None})
         asked[name] = {parameter: values[0] for parameter, values in found.items()}
+    from fairway.ground import store
     from fairway.model.law_chart import windows_over_loss
     from fairway.plot.figures import drawn
 
@@ -355,5 +356,5 @@ def _plot(
     except ValueError as error:
         raise InputError(str(error)) from None
     with writing(file):
-        file.write_bytes(drawn(chart, kind))
+        store.write_file(file, drawn(chart, kind))
     print_text(f"wrote {file}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,10 +26,10 @@ from fairway.experiment.plan import (
     source_of_experiment,
 )
 from fairway.experiment.scenarios import merged
-from fairway.ground import extras, shape, store
+from fairway.ground import extras, replacing, shape, store
 from fairway.ground.permission import permitting
 from fairway.ground.progress import reporter
-from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
+from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.plot.page import Table, plain_html
 from fairway.sweep.outcome import Outcome
@@ -236,7 +237,7 @@ def agree(
         _core.version(),
     )  # fmt: skip
     if directory is not None:
-        store.write_file(directory / RESULT, store.to_json(result.to_json()))
+        store.write_together(directory, {RESULT: store.to_json(result.to_json())}, remove=[REPORT])
         draw_figures(
             directory, lambda place: result.save_figures(place, figures), figures, SAME_COMMAND
         )
@@ -257,11 +258,12 @@ def _names(sides: Sequence[Backend]) -> list[str]:
 
 def _prepare(out: Path, names: Sequence[str], source: str) -> None:
     """Make the directory one of a comparison, if it can be."""
-    store.check_writable(out, "comparison")
-    store.refuse_another(out, source)
+    replacing.check_writable(out, "comparison")
+    check = functools.partial(replacing.refuse_another, out, source)
+    check()
     for name in names:
-        store.check_writable(out / name, "sweep")
-    store.mark(out, "comparison", source)
+        replacing.check_writable(out / name, "sweep")
+    store.mark(out, "comparison", source, check)
 
 
 def _run_side(

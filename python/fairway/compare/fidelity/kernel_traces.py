@@ -22,7 +22,7 @@ from fairway.backends import Backend
 from fairway.backends.linux.kernel import HEADER_ROOM
 from fairway.errors import InputError
 from fairway.experiment.plan import plan
-from fairway.ground import store
+from fairway.ground import replacing, store
 from fairway.ground.progress import reporter
 from fairway.ground.registry import DEFAULT_PRESET
 from fairway.metrics.episodes import Trace
@@ -92,7 +92,7 @@ def record(
             f"{unknown[0]}: no such algorithm in a golden recording; it has {', '.join(known)}"
         )
     chosen = {name: cc for name, cc in known.items() if names is None or name in names}
-    store.check_writable(directory, _KIND)
+    replacing.check_writable(directory, _KIND)
     runs: list[tuple[str, str, Run]] = []
     for scenario in scenarios():
         # Linux's own queues are the truth that Fairway's are held against.
@@ -197,10 +197,14 @@ def _write(place: Path, runs: list[tuple[str, str, Run]], recorded: dict[str, An
         for scenario, name, frame in frames
     )
     # Without a time in it, the same traces are the same file.
-    (place / TABLE).write_bytes(gzip.compress(table.write_csv().encode(), mtime=0))
+    traces = gzip.compress(table.write_csv().encode(), mtime=0)
     rows = [summary_row(*frame) for frame in frames]
-    pl.DataFrame(rows).write_csv(place / "summary.csv")
-    (place / store.RECORDED).write_text(store.to_json(recorded), "utf-8")
+    files: dict[str, bytes | str] = {
+        TABLE: traces,
+        "summary.csv": pl.DataFrame(rows).write_csv(),
+        store.RECORDED: store.to_json(recorded),
+    }
+    store.write_files(place, files)
 
 
 #: The kernel's infinite ssthresh, `TCP_INFINITE_SSTHRESH` of include/net/tcp.h.

@@ -15,9 +15,9 @@ from fairway.compare.fidelity.recording import Recorded
 from fairway.compare.fidelity.tables import tables
 from fairway.errors import InputError
 from fairway.experiment.plan import Plan, Point, plan
-from fairway.ground import extras, store
+from fairway.ground import extras, replacing, store
 from fairway.ground.progress import reporter
-from fairway.plot.drawing import SAME_COMMAND, draw_figures, draw_report
+from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_figures, draw_report
 from fairway.plot.formats import check_formats
 from fairway.plot.page import Table, plain_html
 from fairway.sweep.outcome import Outcome
@@ -104,7 +104,7 @@ def fidelity(
     ]
     result = Fidelity(str(found.directory), found.kernel, cells, _core.version())
     if directory is not None:
-        store.write_file(directory / RESULT, store.to_json(result.to_json()))
+        store.write_together(directory, {RESULT: store.to_json(result.to_json())}, remove=[REPORT])
         draw_figures(
             directory, lambda place: result.save_figures(place, figures), figures, SAME_COMMAND
         )
@@ -126,8 +126,8 @@ def _plan(recorded: Sequence[Recorded]) -> Plan:
 
 def _prepare(out: Path) -> None:
     """Make the directory one of this kind, if it can be."""
-    store.check_writable(out, store.FIDELITY_KIND)
-    store.check_writable(out / _RUNS, "sweep")
+    replacing.check_writable(out, store.FIDELITY_KIND)
+    replacing.check_writable(out / _RUNS, "sweep")
     store.mark(out, store.FIDELITY_KIND)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from fairway.backends import backend as find_backend
 from fairway.compare.gallery.data import GalleryData, PortraitData
 from fairway.experiment import scenarios
 from fairway.experiment.plan import Plan, Point, plan
-from fairway.ground import extras, inventory, registry, store, text
+from fairway.ground import extras, inventory, registry, replacing, store, text
 from fairway.ground.progress import reporter
 from fairway.plot.drawing import SAME_COMMAND, drawing
 from fairway.plot.formats import check_formats, format_of
@@ -132,8 +133,10 @@ def gallery(
     paths = scenarios.gallery_paths()
     shown = [(entry, path) for path in paths for entry in algorithms]
     source = inventory.source_of("gallery")
+    check: Callable[[], object] = replacing.nothing
     if directory is not None:
-        store.refuse_another(directory, source)
+        check = functools.partial(replacing.refuse_another, directory, source)
+        check()
     sweep = run_plan(
         _plan("Gallery of congestion controls", shown),
         find_backend("sim"),
@@ -141,11 +144,12 @@ def gallery(
         threads=threads,
         progress=reporter("gallery", quiet=quiet),
         source=source,
+        check=check,
     )
     result = Gallery(algorithms, paths, sweep)
     if directory is not None:
-        store.write_file(directory / "gallery.json", store.to_json(result.to_json()))
-        sweep.save_overview(directory, report=result.report, again=SAME_COMMAND)
+        more = {"gallery.json": store.to_json(result.to_json())}
+        sweep.save_overview(directory, report=result.report, again=SAME_COMMAND, more=more)
         if figures:
             from fairway.plot.figures import save_charts
 

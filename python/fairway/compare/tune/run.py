@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from fairway.compare.tune.space import parse_parameter
 from fairway.compare.tune.subject import complete, subjects
 from fairway.errors import InputError
 from fairway.experiment.plan import source_of_experiment
-from fairway.ground import store
+from fairway.ground import replacing, store
 from fairway.ground.progress import reporter
-from fairway.plot.drawing import SAME_COMMAND, draw_report
+from fairway.plot.drawing import REPORT, SAME_COMMAND, draw_report
 
 #: Finalists of several objectives that are run again: enough to see the shape of a front.
 _FINALISTS = 6
@@ -96,10 +97,11 @@ def tune(
     chosen = find_backend(backend)
     directory = None if out is None else Path(out)
     if directory is not None:
-        store.check_writable(directory, "sweep")
+        replacing.check_writable(directory, "sweep")
         source = source_of_experiment("tune", experiment, overrides, chosen.name)
-        store.refuse_another(directory, source)
-        store.mark(directory, "sweep", source)
+        check = functools.partial(replacing.refuse_another, directory, source)
+        check()
+        store.mark(directory, "sweep", source, check)
     # A point of every experiment's sweep for each trial, and for each finalist.
     cases = sum(len(subject.plan({}, 0, 1).points) for subject in tuned)
     runs = cases * ((trials + 1) * repetitions + 2 * fresh)
@@ -138,7 +140,6 @@ def tune(
 def _save(result: Tuning, directory: Path) -> None:
     from fairway.compare.tune.report import report
 
-    for name, content in result.files().items():
-        store.write_file(directory / name, content)
-    store.write_file(directory / "tune.json", store.to_json(result.to_json()))
+    files = {**result.files(), "tune.json": store.to_json(result.to_json())}
+    store.write_together(directory, files, remove=[REPORT])
     draw_report(directory, lambda: report(result), SAME_COMMAND)
