@@ -26,6 +26,8 @@ CHARTS := python/fairway/plot/library/vega-embed.js
 
 # Writes which commit the package is built of.
 COMMIT := $(BIN)/python tools/commit.py
+# Refuses what lacks one of these.
+PACKED := $(BIN)/python tools/packed.py
 
 # The simulator of the page, and what it is compiled for.
 LAB := python/fairway/lab/page/built/lab.wasm
@@ -71,6 +73,7 @@ wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
 	@rm -f dist/*.whl
 	@$(COMMIT)
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
+	@$(PACKED) dist/*.whl
 
 $(ZIG): $(TOOLS) requirements/wheel.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/wheel.lock
@@ -80,6 +83,7 @@ sdist: $(TOOLS) $(CHARTS) $(LAB)
 	@rm -f dist/*.tar.gz
 	@$(COMMIT)
 	$(BIN)/maturin sdist --out dist
+	@$(PACKED) dist/*.tar.gz
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first
@@ -220,23 +224,23 @@ lint-docs: $(BUILT)
 	$(BIN)/python tools/docs/fidelity.py --check
 
 # Licences, bans and sources need no network. Advisories do: where their data cannot be reached, a
-# line says so, and what could be checked decides.
+# line says so, and what could be checked decides; with ADVISORIES=required, as for a release, it fails.
+ADVISORIES ?=
 DENY := $(BIN)/cargo-deny
+MANIFESTS := Cargo.toml transfer/Cargo.toml fuzz/Cargo.toml
+LOCKS := $(wildcard requirements/*.lock)
 CHECK_CRATES := $(DENY) --config deny.toml
 audit: $(TOOLS) $(DENY)
-	$(CHECK_CRATES) check --allow license-exception-not-encountered licenses bans sources
-	$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check --allow license-exception-not-encountered licenses bans sources
-	$(CHECK_CRATES) --manifest-path fuzz/Cargo.toml check licenses bans sources
+	for manifest in $(MANIFESTS); do \
+		$(CHECK_CRATES) --manifest-path $$manifest check --allow license-exception-not-encountered licenses bans sources; \
+	done
 	if $(CHECK_CRATES) fetch db 2>/dev/null; then \
-		$(CHECK_CRATES) check advisories; \
-		$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check advisories; \
-	else echo "Advisories of crates not checked: their database cannot be reached."; fi
-	$(BIN)/pip-audit --requirement requirements/dev.lock --disable-pip --progress-spinner off \
-		--format json --output $(VENV)/audit.json
-	@$(BIN)/python -c 'import json; found = json.load(open("$(VENV)/audit.json"))["dependencies"]; \
-		skipped = sum("skip_reason" in one for one in found); \
-		print(f"Python packages checked for advisories: {len(found) - skipped} of {len(found)}", \
-			"(the others cannot be reached)" if skipped else "")'
+		for manifest in $(MANIFESTS); do $(CHECK_CRATES) --manifest-path $$manifest check advisories; done; \
+	else \
+		echo "Advisories of crates not checked: their database cannot be reached." >&2; \
+		test "$(ADVISORIES)" != required; \
+	fi
+	$(BIN)/python tools/advisories.py $(if $(ADVISORIES),--required) $(LOCKS)
 
 # Compiled for its build time, not its speed: it runs for a second.
 $(DENY):
