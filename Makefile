@@ -13,6 +13,13 @@ BIN := $(VENV)/bin
 # builds it, so that one command does not undo the work of another.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
+# Where rustup's default compiler is the one of rust-toolchain.toml under another name, such as stable,
+# that one is used, and nothing downloaded.
+RUST := $(shell sed -n 's/^channel = "\(.*\)"$$/\1/p' rust-toolchain.toml)
+ifeq ($(shell cd / && rustup run "$$(rustup default 2>/dev/null | cut -d' ' -f1)" rustc --version 2>/dev/null | cut -d' ' -f2),$(RUST))
+export RUSTUP_TOOLCHAIN ?= $(shell cd / && rustup default | cut -d' ' -f1)
+endif
+
 RUST_SOURCES := $(shell find crates transfer -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
