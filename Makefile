@@ -41,7 +41,7 @@ LAB := python/fairway/lab/page/built/lab.wasm
 WASM := wasm32-unknown-unknown
 LAB_FLAGS ?=
 
-.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus miri sanitize mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
@@ -53,6 +53,7 @@ help:
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
 	@echo "make fuzz     the readers of outside data under a fuzzer, SECONDS=60 for each of TARGETS"
+	@echo "make miri     the tests of unsafe code under Miri; make sanitize, under sanitizers"
 	@echo "make mutants  changes to CRATES=\"cc net tcp\" that no test of theirs notices, SAMPLE=100 of which one is tried"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, the stub of the compiled module, and make audit"
@@ -184,6 +185,14 @@ fuzz-corpus:
 		$(pack_corpus); \
 	done
 
+# The tests of code with `unsafe`, under an interpreter that finds undefined behaviour, and under
+# sanitizers. Both say what they could not run.
+miri:
+	@$(PYTHON) tools/unsafe_tests.py miri
+
+sanitize:
+	@$(PYTHON) tools/unsafe_tests.py sanitize
+
 # One in SAMPLE of the changes to a crate that its own tests should notice, always the same ones;
 # SHARD, below SAMPLE, takes others. Those that no test noticed are in mutants/CRATE/mutants.out/missed.txt,
 # and are no failure here: many of them change nothing that can be seen.
@@ -284,7 +293,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python tools/docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target target-* fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin python/fairway/lab/page/built dist

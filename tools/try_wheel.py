@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "requirements" / "dev.lock"
 #: Directories with programs of the system: none of this user's, where rustup installs.
 PATH = "/usr/local/bin:/usr/bin:/bin"
+#: Where `fairway linux build` keeps kernels, for this user.
+CACHE = "~/.cache/fairway"
 COMPILERS = ("cargo", "rustc")
 #: No part takes nearly so long, in seconds, but for the build of a kernel.
 PATIENCE_S = 600
@@ -151,7 +154,7 @@ def main() -> None:
     asked.add_argument("--build-kernel", action="store_true", help="build the kernel first")
     options = asked.parse_args()
     with tempfile.TemporaryDirectory(prefix="fairway-wheel-") as place:
-        cache = {"XDG_CACHE_HOME": str(Path("~/.cache").expanduser())}
+        cache = {"FAIRWAY_CACHE": os.environ.get("FAIRWAY_CACHE") or str(Path(CACHE).expanduser())}
         failed = tried(options.wheel, Path(place), options.build_kernel, cache)
     sys.exit(failed)
 

@@ -250,6 +250,7 @@ const _: () = assert!((FRAME_BYTES as usize).is_multiple_of(align_of::<AtomicU32
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use std::net::UdpSocket;
     use std::process::Command;
 
     use super::*;
@@ -276,6 +277,41 @@ mod tests {
         let Frame { wall_ns, device, outgoing, length, bytes } = read_frame(&bytes);
         assert_eq!((wall_ns, device, outgoing, length), (7_000_000_009, 3, true, 1500));
         assert_eq!((bytes.len(), bytes[0]), (60, 0x45));
+    }
+
+    #[test]
+    fn a_ring_shows_the_datagrams_of_a_device_and_takes_its_frames_back() {
+        let mut ring = match Ring::open() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                eprintln!("skipped: a packet socket needs CAP_NET_RAW");
+                return;
+            }
+            ring => ring.unwrap(),
+        };
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let [from, to] = [&near, &far].map(|socket| socket.local_addr().unwrap().port());
+        let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
+        let loopback = device_index(far.as_fd(), "lo").unwrap();
+        // More than once around.
+        let datagrams = FRAMES as usize / 2 + 5;
+        let mut seen = [0, 0];
+        for number in 0..datagrams {
+            near.send_to(&[7; 9], far.local_addr().unwrap()).unwrap();
+            far.recv(&mut [0; 16]).unwrap();
+            if number % 1000 == 0 || number + 1 == datagrams {
+                ring.drain(|frame| {
+                    // Ethernet's and IP's headers, then the ports.
+                    if frame.device == loopback && frame.bytes.get(34..38) == Some(&ports[..]) {
+                        assert_eq!((frame.length, &frame.bytes[42..]), (51, &[7; 9][..]));
+                        seen[usize::from(frame.outgoing)] += 1;
+                    }
+                });
+            }
+        }
+        // Each is seen as it leaves and as it comes.
+        assert_eq!(seen, [datagrams, datagrams]);
+        assert_eq!(ring.unseen().unwrap(), 0);
     }
 
     #[test]
