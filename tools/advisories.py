@@ -35,7 +35,7 @@ def check(lock: Path, is_required: bool) -> bool:
     )  # fmt: skip
     try:
         packages = json.loads(done.stdout)["dependencies"]
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         sys.stderr.write(f"{lock}: pip-audit fails: {done.stderr.strip()}\n")
         return False
     skipped = sum("skip_reason" in one for one in packages)
