@@ -74,13 +74,17 @@ build: $(BUILT)
 # kernels: linked statically, its transfers do not end.
 GLIBC ?= 2_17
 ZIG := $(VENV)/.zig-installed
+# The same commit gives the same bytes wherever it is built: with its time (reproducible-builds.org,
+# SOURCE_DATE_EPOCH; the first that a ZIP file can have without git) and without paths of this machine.
+EPOCH = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
+REPRODUCIBLE = $(EPOCH) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=fairway --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo $${RUSTFLAGS:-}"
 wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
-	cargo build --release --locked --quiet --package fairway-guest --package fairway-emulator
+	$(REPRODUCIBLE) cargo build --release --locked --quiet --package fairway-guest --package fairway-emulator
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/libfairway_emulator.so" $(NETWORK)
 	@rm -f dist/*.whl
 	@$(COMMIT)
-	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
+	$(REPRODUCIBLE) PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
 	@$(PACKED) dist/*.whl
 
 $(ZIG): $(TOOLS) requirements/wheel.lock
@@ -90,7 +94,7 @@ $(ZIG): $(TOOLS) requirements/wheel.lock
 sdist: $(TOOLS) $(CHARTS) $(LAB)
 	@rm -f dist/*.tar.gz
 	@$(COMMIT)
-	$(BIN)/maturin sdist --out dist
+	$(EPOCH) $(BIN)/maturin sdist --out dist
 	@$(PACKED) dist/*.tar.gz
 
 demo: $(BUILT)
