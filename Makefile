@@ -13,6 +13,13 @@ BIN := $(VENV)/bin
 # builds it, so that one command does not undo the work of another.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
+# Where rustup's default compiler is the one of rust-toolchain.toml under another name, such as stable,
+# that one is used, and nothing downloaded.
+RUST := $(shell sed -n 's/^channel = "\(.*\)"$$/\1/p' rust-toolchain.toml)
+ifeq ($(shell cd / && rustup run "$$(rustup default 2>/dev/null | cut -d' ' -f1)" rustc --version 2>/dev/null | cut -d' ' -f2),$(RUST))
+export RUSTUP_TOOLCHAIN ?= $(shell cd / && rustup default | cut -d' ' -f1)
+endif
+
 RUST_SOURCES := $(shell find crates transfer -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 TOOLS := $(VENV)/.tools-installed
 BUILT := $(VENV)/.fairway-built
@@ -26,13 +33,15 @@ CHARTS := python/fairway/plot/library/vega-embed.js
 
 # Writes which commit the package is built of.
 COMMIT := $(BIN)/python tools/commit.py
+# Refuses what lacks one of these.
+PACKED := $(BIN)/python tools/packed.py
 
 # The simulator of the page, and what it is compiled for.
 LAB := python/fairway/lab/page/built/lab.wasm
 WASM := wasm32-unknown-unknown
 LAB_FLAGS ?=
 
-.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus miri sanitize mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
@@ -44,6 +53,7 @@ help:
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
 	@echo "make fuzz     the readers of outside data under a fuzzer, SECONDS=60 for each of TARGETS"
+	@echo "make miri     the tests of unsafe code under Miri; make sanitize, under sanitizers"
 	@echo "make mutants  changes to CRATES=\"cc net tcp\" that no test of theirs notices, SAMPLE=100 of which one is tried"
 	@echo "make format   format the sources"
 	@echo "make lint     formatting, lints, types, the stub of the compiled module, and make audit"
@@ -64,13 +74,18 @@ build: $(BUILT)
 # kernels: linked statically, its transfers do not end.
 GLIBC ?= 2_17
 ZIG := $(VENV)/.zig-installed
+# The same commit gives the same bytes wherever it is built: with its time (reproducible-builds.org,
+# SOURCE_DATE_EPOCH; the first that a ZIP file can have without git) and without paths of this machine.
+EPOCH = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
+REPRODUCIBLE = $(EPOCH) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=fairway --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo $${RUSTFLAGS:-}"
 wheel: $(TOOLS) $(ZIG) $(CHARTS) $(LAB)
-	cargo build --release --locked --quiet --package fairway-guest --package fairway-emulator
+	$(REPRODUCIBLE) cargo build --release --locked --quiet --package fairway-guest --package fairway-emulator
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/fairway-guest" $(AGENT)
 	@install -D --strip --mode=755 "$${CARGO_TARGET_DIR:-target}/release/libfairway_emulator.so" $(NETWORK)
 	@rm -f dist/*.whl
 	@$(COMMIT)
-	PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
+	$(REPRODUCIBLE) PATH=$(abspath $(BIN)):$$PATH $(BIN)/maturin build --release --locked --quiet --zig --compatibility manylinux_$(GLIBC) --out dist
+	@$(PACKED) dist/*.whl
 
 $(ZIG): $(TOOLS) requirements/wheel.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/wheel.lock
@@ -79,7 +94,8 @@ $(ZIG): $(TOOLS) requirements/wheel.lock
 sdist: $(TOOLS) $(CHARTS) $(LAB)
 	@rm -f dist/*.tar.gz
 	@$(COMMIT)
-	$(BIN)/maturin sdist --out dist
+	$(EPOCH) $(BIN)/maturin sdist --out dist
+	@$(PACKED) dist/*.tar.gz
 
 demo: $(BUILT)
 	$(BIN)/fairway run examples/single.toml --out runs/first
@@ -176,6 +192,14 @@ fuzz-corpus:
 		$(pack_corpus); \
 	done
 
+# The tests of code with `unsafe`, under an interpreter that finds undefined behaviour, and under
+# sanitizers. Both say what they could not run.
+miri:
+	@$(PYTHON) tools/unsafe_tests.py miri
+
+sanitize:
+	@$(PYTHON) tools/unsafe_tests.py sanitize
+
 # One in SAMPLE of the changes to a crate that its own tests should notice, always the same ones;
 # SHARD, below SAMPLE, takes others. Those that no test noticed are in mutants/CRATE/mutants.out/missed.txt,
 # and are no failure here: many of them change nothing that can be seen.
@@ -223,23 +247,23 @@ lint-docs: $(BUILT)
 	$(BIN)/python tools/docs/fidelity.py --check
 
 # Licences, bans and sources need no network. Advisories do: where their data cannot be reached, a
-# line says so, and what could be checked decides.
+# line says so, and what could be checked decides; with ADVISORIES=required, as for a release, it fails.
+ADVISORIES ?=
 DENY := $(BIN)/cargo-deny
+MANIFESTS := Cargo.toml transfer/Cargo.toml fuzz/Cargo.toml
+LOCKS := $(wildcard requirements/*.lock)
 CHECK_CRATES := $(DENY) --config deny.toml
 audit: $(TOOLS) $(DENY)
-	$(CHECK_CRATES) check --allow license-exception-not-encountered licenses bans sources
-	$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check --allow license-exception-not-encountered licenses bans sources
-	$(CHECK_CRATES) --manifest-path fuzz/Cargo.toml check licenses bans sources
+	for manifest in $(MANIFESTS); do \
+		$(CHECK_CRATES) --manifest-path $$manifest check --allow license-exception-not-encountered licenses bans sources; \
+	done
 	if $(CHECK_CRATES) fetch db 2>/dev/null; then \
-		$(CHECK_CRATES) check advisories; \
-		$(CHECK_CRATES) --manifest-path transfer/Cargo.toml check advisories; \
-	else echo "Advisories of crates not checked: their database cannot be reached."; fi
-	$(BIN)/pip-audit --requirement requirements/dev.lock --disable-pip --progress-spinner off \
-		--format json --output $(VENV)/audit.json
-	@$(BIN)/python -c 'import json; found = json.load(open("$(VENV)/audit.json"))["dependencies"]; \
-		skipped = sum("skip_reason" in one for one in found); \
-		print(f"Python packages checked for advisories: {len(found) - skipped} of {len(found)}", \
-			"(the others cannot be reached)" if skipped else "")'
+		for manifest in $(MANIFESTS); do $(CHECK_CRATES) --manifest-path $$manifest check advisories; done; \
+	else \
+		echo "Advisories of crates not checked: their database cannot be reached." >&2; \
+		test "$(ADVISORIES)" != required; \
+	fi
+	$(BIN)/python tools/advisories.py $(if $(ADVISORIES),--required) $(LOCKS)
 
 # Compiled for its build time, not its speed: it runs for a second.
 $(DENY):
@@ -276,7 +300,7 @@ docs-figures: $(BUILT)
 	$(BIN)/python tools/docs/fidelity.py
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target target-* fuzz/target fuzz/found fuzz/corpus/*/ mutants site .mypy_cache .ruff_cache .pytest_cache
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -f python/fairway/_core*.so
 	rm -rf python/fairway/bin python/fairway/lab/page/built dist

@@ -24,11 +24,13 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         PEAK.fetch_max(USED.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
+        // SAFETY: by the contract of `alloc`, which is the caller's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         USED.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: by the contract of `dealloc`: the memory is of `alloc` above, and so of the system.
         unsafe { System.dealloc(at, layout) }
     }
 }

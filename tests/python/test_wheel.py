@@ -6,8 +6,6 @@
 import re
 import shutil
 import subprocess
-import sys
-import venv
 from pathlib import Path
 
 import duckdb
@@ -15,12 +13,27 @@ import pyarrow.parquet
 import pytest
 
 import fairway
+from fairway.backends.linux import cache
+from fairway.ground.cache import PLACE, cache_directory
 from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
+if not (ROOT / "tools" / "try_wheel.py").is_file():
+    pytest.skip("this is not a source tree", allow_module_level=True)
+
+import packed  # noqa: E402
+from try_wheel import (  # noqa: E402
+    COMPILERS,
+    PATH,
+    PartError,
+    experiment,
+    install,
+    kernel,
+    page,
+    shell,
+)
+
 WHEELS = sorted(ROOT.glob(f"dist/fairway-{fairway.__version__}-*.whl"))
-#: Directories with programs of the system: none of this user's, and so no Rust.
-PATH = "/usr/bin:/bin"
 CAPTURE = ROOT / "tests" / "captures" / "ethernet.pcap"
 #: What all packages together may take, in MiB.
 MOST_MIB = 150
@@ -30,53 +43,53 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def pip(python, *arguments):
-    """Install into the environment of that interpreter, which has no pip of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *arguments],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """An environment with the wheel and what it asks for, at the versions of the lock."""
+    place = tmp_path_factory.mktemp("wheel")
+    if found := next(filter(None, (shutil.which(one, path=PATH) for one in COMPILERS)), None):
+        pytest.skip(f"Rust is a part of this system: {found}")
+    try:
+        installed = install(*WHEELS, place, **{PLACE: str(cache_directory("linux").parent)})
+    except PartError as error:
+        if "onnection" in str(error):
+            pytest.skip(f"the package index cannot be reached: {str(error).splitlines()[-1]}")
+        raise
+    experiment(installed)
+    return installed
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """An environment with the wheel and what it asks for."""
-    place = tmp_path_factory.mktemp("wheel")
-    venv.create(place / "venv", with_pip=False, symlinks=True)
-    python = place / "venv" / "bin" / "python"
-    alone = pip(python, "--no-deps", *WHEELS)
-    assert alone.returncode == 0, alone.stderr
-    done = pip(python, *WHEELS)
-    if done.returncode and "onnection" in done.stderr:
-        pytest.skip(f"the package index cannot be reached: {done.stderr.splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
-    # The first experiment of the README, word for word.
-    (example,) = re.findall(
-        r"```toml\n(# two.toml\n.*?)```", (ROOT / "README.md").read_text(), re.S
-    )
-    (place / "two.toml").write_text(example)
-    assert shutil.which("cargo", path=PATH) is None or pytest.skip("Rust is a part of this system")
-    return place
+def place(installed):
+    return installed.place
 
 
 @pytest.fixture
-def ours(place):
+def ours(installed):
     """What runs a program of the environment."""
 
     def run(program, *arguments):
         return subprocess.run(
-            [place / "venv" / "bin" / program, *map(str, arguments)],
-            cwd=place, env={"PATH": PATH, "HOME": str(place)},
+            [installed.program(program), *map(str, arguments)],
+            cwd=installed.place, env=installed.variables,
             capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
 
     return run
 
 
+@pytest.fixture
+def has_kernel():
+    """Skips without a kernel that loads Fairway's network."""
+    found = cache.find()
+    if found is None or not found.has_network:
+        pytest.skip("no kernel with Fairway's network: `fairway linux build` makes one")
+
+
 def test_an_experiment_gives_tables_and_a_report_with_charts(place, ours):
-    done = ours("fairway", "run", "two.toml", "--out", "two")
+    done = ours("fairway", "run", "two.toml", "--out", "again")
     assert done.returncode == 0, done.stderr
-    assert "cubic#0" in done.stdout and "Report: two/report.html" in done.stderr
+    assert "cubic#0" in done.stdout and "Report: again/report.html" in done.stderr
     report = (place / "two" / "report.html").read_text()
     assert "window.vegaEmbed=" in report.replace(" ", "") and "Congestion window" in report
     samples = pyarrow.parquet.read_table(place / "two" / "series.parquet").to_pydict()
@@ -138,3 +151,19 @@ def test_all_of_it_is_small(place):
     (packages,) = (place / "venv" / "lib").glob("python*/site-packages")
     size = sum(path.lstat().st_size for path in packages.rglob("*"))
     assert size < MOST_MIB << 20
+
+
+def test_the_wheel_has_every_file_that_is_needed():
+    assert packed.check(*WHEELS) == []
+
+
+def test_the_page_is_served_with_its_simulator(installed):
+    page(installed)
+
+
+def test_an_experiment_runs_on_a_kernel_over_the_network_of_the_wheel(installed, has_kernel):
+    kernel(installed)
+
+
+def test_a_program_runs_on_the_network_of_the_wheel(installed, has_kernel):
+    shell(installed)

@@ -18,8 +18,6 @@ yaml = pytest.importorskip("yaml", reason="no PyYAML here, which mkdocs brings")
 ROOT = Path(__file__).parents[2]
 OWN = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 EXAMPLES = sorted((ROOT / "examples" / "github").glob("*.yml"))
-#: A third party's action, or GitHub's, at a major version, a branch of releases or a commit.
-PINNED = re.compile(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+|[0-9a-f]{40})")
 
 pytestmark = pytest.mark.skipif(not OWN, reason="this is not a source tree")
 
@@ -52,7 +50,6 @@ def test_a_workflow_may_do_little(path):
     for job in workflow["jobs"].values():
         assert job["timeout-minutes"] <= 120
         uses = [step["uses"] for step in job["steps"] if "uses" in step]
-        assert [one for one in uses if not PINNED.fullmatch(one)] == []
         # Code that has been checked out runs where nothing can be written, but for an image.
         writes = {key for key, value in job.get("permissions", {}).items() if value == "write"}
         if any(one.startswith("actions/checkout@") for one in uses):
@@ -74,7 +71,8 @@ def test_what_a_workflow_names_is_there(path):
     named = []
     for step in steps(read(path)):
         shell = step.get("run", "")
-        named += re.findall(r"\b(?:Cargo\.toml|CITATION\.cff|README\.md|\.ci/run)(?=\s|$)", shell)
+        named += re.findall(r"\b(?:Cargo\.toml|CITATION\.cff)(?=\s|$)", shell)
+        named += re.findall(r"(?:\.ci/run|\btools/\w+\.py|\brequirements/\w+\.lock)(?=\s|$)", shell)
         named += re.findall(r"\bexamples/\w+\.\w+", shell)
         for made in re.findall(r"^make (.+)$", shell, re.M):
             assert set(made.split()) <= targets, made
@@ -89,27 +87,16 @@ def test_caches_go_by_files_that_are_there(path):
             assert list(ROOT.glob(name)), name
 
 
-def test_what_nobody_has_tried_may_fail():
-    jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
-    for job in (jobs["wheels"], jobs["install"]):
-        assert job["continue-on-error"] == "${{ !matrix.tried }}"
-        rows = {row["name"]: row["tried"] for row in job["strategy"]["matrix"]["include"]}
-        assert [name for name, tried in rows.items() if tried] == ["linux-x86_64"]
-        assert {"linux-aarch64", "macos-arm64", "macos-x86_64", "windows-x86_64"} <= set(rows)
-
-
-def test_the_container_gets_what_builds_the_wheel():
-    """Every file that the recipe copies by name, and no more rights than it needs."""
+def test_the_container_is_made_around_the_wheel():
+    """Nothing but the wheel and its lock goes in, and it has no more rights than it needs."""
     recipe = (ROOT / "Containerfile").read_text()
     assert re.search(r"^USER fairway$", recipe, re.M)
     assert re.search(r'^ENTRYPOINT \["fairway"\]$', recipe, re.M)
+    assert not re.search(r"^(COPY|ADD)", recipe, re.M)
     ignored = (ROOT / ".containerignore").read_text().splitlines()
-    assert ignored[1] == "*"
-    kept = [line[1:] for line in ignored if line.startswith("!")]
-    assert {"Cargo.toml", "Cargo.lock", "pyproject.toml", "crates", "transfer", "python"} <= set(
-        kept
-    )
-    assert [name for name in kept if not list(ROOT.glob(name))] == []
+    assert ignored[1:] == ["*", "!dist", "dist/*", "!dist/*.whl", "!requirements/dev.lock"]
+    mounted = set(re.findall(r"source=([^,]+)", recipe))
+    assert mounted == {"dist", "requirements/dev.lock"}
 
 
 # The shell of the examples, with what it needs of GitHub and of PyPI played by scripts.
@@ -199,13 +186,18 @@ def test_a_change_of_fairway_is_compared_with_its_last_release(runner, tmp_path)
     place = tmp_path / "checkout"
     place.mkdir()
     (place / "small.toml").write_text(SMALL)
+    write(tmp_path / "programs" / "make", 'echo "make $*" >> "$RUNNER_TEMP/installed"')
     short = {"SEEDS": "2", "EXPERIMENT": "small.toml"}
     for step in steps(workflow):
         if "run" in step:
             done = runner(step, place, **{**workflow["env"], **short})
             assert done.returncode == 0, done.stdout + done.stderr
     installed = (tmp_path / "temp" / "installed").read_text().splitlines()
-    assert installed == ["pip install fairway", "pip install --force-reinstall --no-deps ."]
+    assert installed == [
+        "pip install fairway",
+        "make wheel",
+        "pip install --force-reinstall --no-deps dist/*.whl",
+    ]
     # Here both are the same program.
     assert "Nothing: the same experiment" in (place / "comparison" / "comment.md").read_text()
 
@@ -247,12 +239,3 @@ def test_a_comment_that_is_too_long_is_not_written(runner, tmp_path):
                   COMMENT="", MADE="x" * 60001)  # fmt: skip
     assert done.returncode != 0
     assert "POST" not in (tmp_path / "temp" / "asked").read_text()
-
-
-def test_a_release_tries_the_first_experiment_of_the_readme(runner, tmp_path):
-    shutil.copy(ROOT / "README.md", tmp_path)
-    workflow = read(ROOT / ".github" / "workflows" / "release.yml")
-    step = steps(workflow, "install")[-1]
-    done = runner(step, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "cubic" in (tmp_path / "two.toml").read_text()

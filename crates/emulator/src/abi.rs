@@ -3,10 +3,14 @@
 //! One thread, and one network a process: a kernel of User-Mode Linux has one processor, and calls with
 //! its bottom halves off, so no call interrupts another. A failure, or a panic, is told in the run
 //! directory, and once: the kernel ends then.
+//!
+//! A handle is a reference or null: C passes what [`fairway_network_open`] has returned, to one function
+//! at a time. With null, every function answers as after a failure.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -47,12 +51,15 @@ pub struct COutcome {
 /// version of this interface; null if that fails.
 ///
 /// # Safety
-/// `directory` is a string with a zero at its end.
+/// `directory` is null, or a string with a zero at its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairway_network_open(
     directory: *const c_char,
     version: u32,
 ) -> *mut Handle {
+    if directory.is_null() {
+        return std::ptr::null_mut();
+    }
     // SAFETY: by the contract of this function.
     let directory = unsafe { CStr::from_ptr(directory) }.to_string_lossy();
     let directory = Path::new(directory.as_ref());
@@ -87,6 +94,18 @@ fn caught<T>(act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     })
 }
 
+/// Does something with the network, if there is one and it has not failed.
+fn with<T>(
+    handle: Option<&mut Handle>,
+    act: impl FnOnce(&mut Session) -> Result<T, String>,
+    otherwise: T,
+) -> T {
+    match handle {
+        Some(handle) => handle.with(act, otherwise),
+        None => otherwise,
+    }
+}
+
 impl Handle {
     fn with<T>(&mut self, act: impl FnOnce(&mut Session) -> Result<T, String>, otherwise: T) -> T {
         let Some(session) = &mut self.session else { return otherwise };
@@ -99,96 +118,70 @@ impl Handle {
 }
 
 /// How many devices it has.
-///
-/// # Safety
-/// `handle` is that of [`fairway_network_open`], as in all functions below.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_devices(handle: *mut Handle) -> u32 {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
-    handle.with(|session| Ok(session.devices()), 0)
+pub extern "C" fn fairway_network_devices(handle: Option<&mut Handle>) -> u32 {
+    with(handle, |session| Ok(session.devices()), 0)
 }
 
 /// The run begins at a time of the kernel's clock. Returns when the network does something.
-///
-/// # Safety
-/// As above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_begin(handle: *mut Handle, begin_ns: u64) -> u64 {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
+pub extern "C" fn fairway_network_begin(handle: Option<&mut Handle>, begin_ns: u64) -> u64 {
     let begin = |session: &mut Session| {
         session.begin(begin_ns);
         Ok(session.next_event_ns())
     };
-    handle.with(begin, u64::MAX)
+    with(handle, begin, u64::MAX)
 }
 
 /// A host sends a packet with these bytes at its beginning. Returns its slot with [`HELD`] or without,
 /// -1 if it belongs to no flow, or -2.
 ///
 /// # Safety
-/// As above, and `bytes` are so many.
+/// `bytes` is null, or points to `length` bytes that nobody writes meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairway_network_send(
-    handle: *mut Handle,
+    handle: Option<&mut Handle>,
     now_ns: u64,
     bytes: *const u8,
     length: u32,
 ) -> i64 {
+    if bytes.is_null() {
+        return with(handle, |_| Err("the kernel sends a packet without bytes".into()), FAILED);
+    }
     // SAFETY: by the contract of this function.
-    let (handle, bytes) =
-        unsafe { (&mut *handle, std::slice::from_raw_parts(bytes, length as usize)) };
+    let bytes = unsafe { std::slice::from_raw_parts(bytes, length as usize) };
     let answer = |(slot, is_held)| i64::from(slot) | if is_held { HELD } else { 0 };
     let send = |session: &mut Session| Ok(session.send(now_ns, bytes)?.map_or(NO_SLOT, answer));
-    handle.with(send, FAILED)
+    with(handle, send, FAILED)
 }
 
 /// Time passes. Returns when the network does something next; the greatest number if it has failed.
-///
-/// # Safety
-/// As above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_advance(handle: *mut Handle, now_ns: u64) -> u64 {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
-    handle.with(|session| session.advance(now_ns), u64::MAX)
+pub extern "C" fn fairway_network_advance(handle: Option<&mut Handle>, now_ns: u64) -> u64 {
+    with(handle, |session| session.advance(now_ns), u64::MAX)
 }
 
 /// When the network does something next.
-///
-/// # Safety
-/// As above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_next(handle: *mut Handle) -> u64 {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
-    handle.with(|session| Ok(session.next_event_ns()), u64::MAX)
+pub extern "C" fn fairway_network_next(handle: Option<&mut Handle>) -> u64 {
+    with(handle, |session| Ok(session.next_event_ns()), u64::MAX)
 }
 
 /// Whether it has not failed.
-///
-/// # Safety
-/// As above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_is_well(handle: *mut Handle) -> bool {
-    // SAFETY: by the contract of this function.
-    unsafe { &*handle }.session.is_some()
+pub extern "C" fn fairway_network_is_well(handle: Option<&Handle>) -> bool {
+    handle.is_some_and(|handle| handle.session.is_some())
 }
 
 /// Writes what became of a packet to `outcome`. False if there is nothing more to tell.
-///
-/// # Safety
-/// As above, and `outcome` can be written to.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_outcome(
-    handle: *mut Handle,
-    outcome: *mut COutcome,
+pub extern "C" fn fairway_network_outcome(
+    handle: Option<&mut Handle>,
+    outcome: Option<&mut MaybeUninit<COutcome>>,
 ) -> bool {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
     let take = |session: &mut Session| Ok(session.outcome());
-    let Some((found, device)) = handle.with(take, None) else { return false };
+    let Some(outcome) = outcome else { return false };
+    let Some((found, device)) = with(handle, take, None) else { return false };
     let told = match found {
         Outcome::Arrived { slot, is_marked, .. } => {
             COutcome { kind: 1, slot, target: device, is_marked: u32::from(is_marked) }
@@ -197,19 +190,14 @@ pub unsafe extern "C" fn fairway_network_outcome(
         Outcome::Left { slot } => COutcome { kind: 3, slot, target: 0, is_marked: 0 },
         Outcome::Doubled { slot, copy } => COutcome { kind: 4, slot, target: copy, is_marked: 0 },
     };
-    // SAFETY: by the contract of this function.
-    unsafe { outcome.write(told) };
+    outcome.write(told);
     true
 }
 
 /// The run is over: its results go into the run directory. False if that fails.
-///
-/// # Safety
-/// As above.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairway_network_finish(handle: *mut Handle, now_ns: u64) -> bool {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { &mut *handle };
+pub extern "C" fn fairway_network_finish(handle: Option<&mut Handle>, now_ns: u64) -> bool {
+    let Some(handle) = handle else { return false };
     let Some(session) = handle.session.take() else { return false };
     match caught(|| session.finish(now_ns)) {
         Ok(()) => true,
@@ -249,6 +237,13 @@ mod tests {
         unsafe { fairway_network_open(directory.as_ptr(), version) }
     }
 
+    /// The network of a handle, which is freed at the end of a test.
+    fn owned(network: *mut Handle) -> Box<Handle> {
+        assert!(!network.is_null());
+        // SAFETY: of `opened`, which gives each handle once.
+        unsafe { Box::from_raw(network) }
+    }
+
     #[test]
     fn an_outcome_is_laid_out_as_in_c() {
         // Four numbers of four bytes each, one behind the other.
@@ -284,16 +279,19 @@ mod tests {
 
     #[test]
     fn functions_are_declared_as_in_c() {
-        type H = *mut Handle;
-        let _: unsafe extern "C" fn(*const c_char, u32) -> H = fairway_network_open;
-        let _: unsafe extern "C" fn(H) -> u32 = fairway_network_devices;
-        let _: unsafe extern "C" fn(H, u64) -> u64 = fairway_network_begin;
+        type H<'a> = Option<&'a mut Handle>;
+        type Room<'a> = Option<&'a mut MaybeUninit<COutcome>>;
+        let _: unsafe extern "C" fn(*const c_char, u32) -> *mut Handle = fairway_network_open;
+        let _: extern "C" fn(H) -> u32 = fairway_network_devices;
+        let _: extern "C" fn(H, u64) -> u64 = fairway_network_begin;
         let _: unsafe extern "C" fn(H, u64, *const u8, u32) -> i64 = fairway_network_send;
-        let _: unsafe extern "C" fn(H, u64) -> u64 = fairway_network_advance;
-        let _: unsafe extern "C" fn(H) -> u64 = fairway_network_next;
-        let _: unsafe extern "C" fn(H) -> bool = fairway_network_is_well;
-        let _: unsafe extern "C" fn(H, *mut COutcome) -> bool = fairway_network_outcome;
-        let _: unsafe extern "C" fn(H, u64) -> bool = fairway_network_finish;
+        let _: extern "C" fn(H, u64) -> u64 = fairway_network_advance;
+        let _: extern "C" fn(H) -> u64 = fairway_network_next;
+        let _: extern "C" fn(Option<&Handle>) -> bool = fairway_network_is_well;
+        let _: extern "C" fn(H, Room) -> bool = fairway_network_outcome;
+        let _: extern "C" fn(H, u64) -> bool = fairway_network_finish;
+        // Null in C is none.
+        assert_eq!((size_of::<H>(), size_of::<Room>()), (size_of::<usize>(), size_of::<usize>()));
         let caller = plain(CALLER);
         for declared in [
             "void *(*open)(const char *directory, unsigned int version);",
@@ -331,17 +329,12 @@ mod tests {
     fn a_panic_ends_the_network_and_is_told() {
         let directory = run_directory(&instructions().to_string());
         let network = opened(directory.path(), VERSION);
-        // SAFETY: the handle is that of the network.
-        let handle = unsafe { &mut *network };
+        let mut handle = owned(network);
         assert_eq!(handle.with(|_| Ok(5), 7), 5);
         assert_eq!(handle.with(|_| panic!("slot {} is nowhere", 3), 7), 7);
         let why = fs::read_to_string(directory.path().join(ERROR)).unwrap();
         assert_eq!(why, "a fault of Fairway's network, please report it: slot 3 is nowhere");
-        // SAFETY: as above; nobody else has it.
-        unsafe {
-            assert!(!fairway_network_is_well(network));
-            drop(Box::from_raw(network));
-        }
+        assert!(!fairway_network_is_well(Some(&handle)));
         let told = caught::<()>(|| panic!("literally")).unwrap_err();
         assert_eq!(told, "a fault of Fairway's network, please report it: literally");
     }
@@ -357,36 +350,62 @@ mod tests {
     #[test]
     fn a_kernel_sends_a_datagram_and_is_told_what_became_of_it() {
         let directory = run_directory(&instructions().to_string());
-        let network = opened(directory.path(), VERSION);
+        let mut network = owned(opened(directory.path(), VERSION));
         let datagram = packet(17, [LEFT, RIGHT], [40_000, DATAGRAM_PORT], 1000);
-        let (bytes, length) = (datagram.as_ptr(), datagram.len() as u32);
         let mut told = Vec::new();
-        // SAFETY: the handle is that of the network, and the bytes are so many.
-        unsafe {
-            assert_eq!(fairway_network_devices(network), 2);
-            // Its first event is the beginning of the measuring window.
-            assert_eq!(fairway_network_begin(network, BEGIN_NS), BEGIN_NS);
-            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, 10), NO_SLOT);
-            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, length), HELD);
-            assert_eq!(fairway_network_next(network), BEGIN_NS + 1_000_000);
-            let next = fairway_network_advance(network, BEGIN_NS + 1_000_000);
-            assert_eq!(next, BEGIN_NS + 11_000_000);
-            fairway_network_advance(network, next);
-            let mut outcome = COutcome { kind: 9, slot: 9, target: 9, is_marked: 9 };
-            while fairway_network_outcome(network, &raw mut outcome) {
-                told.push([outcome.kind, outcome.slot, outcome.target, outcome.is_marked]);
+        let send = |handle: &mut Handle, length| {
+            let bytes = &datagram[..length];
+            // SAFETY: the bytes are so many.
+            unsafe {
+                fairway_network_send(Some(handle), BEGIN_NS, bytes.as_ptr(), bytes.len() as u32)
             }
-            assert!(fairway_network_is_well(network));
-            assert!(fairway_network_finish(network, BEGIN_NS + 20_000_000));
-            // It is over, and does nothing more.
-            assert!(!fairway_network_is_well(network));
-            assert_eq!(fairway_network_send(network, BEGIN_NS, bytes, length), FAILED);
-            assert_eq!(fairway_network_advance(network, BEGIN_NS), u64::MAX);
-            assert!(!fairway_network_finish(network, BEGIN_NS));
-            drop(Box::from_raw(network));
+        };
+        assert_eq!(fairway_network_devices(Some(&mut network)), 2);
+        // Its first event is the beginning of the measuring window.
+        assert_eq!(fairway_network_begin(Some(&mut network), BEGIN_NS), BEGIN_NS);
+        assert_eq!(send(&mut network, 10), NO_SLOT);
+        assert_eq!(send(&mut network, datagram.len()), HELD);
+        assert_eq!(fairway_network_next(Some(&mut network)), BEGIN_NS + 1_000_000);
+        let next = fairway_network_advance(Some(&mut network), BEGIN_NS + 1_000_000);
+        assert_eq!(next, BEGIN_NS + 11_000_000);
+        fairway_network_advance(Some(&mut network), next);
+        let mut outcome = MaybeUninit::new(COutcome { kind: 9, slot: 9, target: 9, is_marked: 9 });
+        while fairway_network_outcome(Some(&mut network), Some(&mut outcome)) {
+            // SAFETY: every byte was set before the first call, and each call sets every byte.
+            let COutcome { kind, slot, target, is_marked } = unsafe { outcome.assume_init() };
+            told.push([kind, slot, target, is_marked]);
         }
+        assert!(fairway_network_is_well(Some(&network)));
+        assert!(fairway_network_finish(Some(&mut network), BEGIN_NS + 20_000_000));
+        // It is over, and does nothing more.
+        assert!(!fairway_network_is_well(Some(&network)));
+        assert_eq!(send(&mut network, datagram.len()), FAILED);
+        assert_eq!(fairway_network_advance(Some(&mut network), BEGIN_NS), u64::MAX);
+        assert!(!fairway_network_finish(Some(&mut network), BEGIN_NS));
         // It has left its sender's buffer, and arrived at the second device.
         assert_eq!(told, [[3, 0, 0, 0], [1, 0, 1, 0]]);
         assert!(directory.path().join(MEASURED).is_file());
+    }
+
+    #[test]
+    fn null_is_answered_as_a_failure() {
+        // SAFETY: null is no string.
+        assert!(unsafe { fairway_network_open(std::ptr::null(), VERSION) }.is_null());
+        assert_eq!(fairway_network_devices(None), 0);
+        assert_eq!(fairway_network_begin(None, 0), u64::MAX);
+        assert_eq!(fairway_network_advance(None, 0), u64::MAX);
+        assert_eq!(fairway_network_next(None), u64::MAX);
+        assert!(!fairway_network_is_well(None));
+        assert!(!fairway_network_outcome(None, Some(&mut MaybeUninit::uninit())));
+        assert!(!fairway_network_finish(None, 0));
+        let directory = run_directory(&instructions().to_string());
+        let mut network = owned(opened(directory.path(), VERSION));
+        assert!(!fairway_network_outcome(Some(&mut network), None));
+        assert!(fairway_network_is_well(Some(&network)));
+        // SAFETY: null has no bytes.
+        let sent = unsafe { fairway_network_send(Some(&mut network), 0, std::ptr::null(), 9) };
+        assert_eq!(sent, FAILED);
+        let why = fs::read_to_string(directory.path().join(ERROR)).unwrap();
+        assert_eq!(why, "the kernel sends a packet without bytes");
     }
 }

@@ -3,16 +3,18 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem::{offset_of, size_of};
+use std::mem::{align_of, offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use fairway_socket::set;
-use nix::errno::Errno;
+use fairway_socket::{set, u32_at};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep, clock_settime};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::rand::{GetRandomFlags, getrandom};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Frames of a packet ring, and the bytes of each: `struct tpacket2_hdr`, an address and 190 bytes
@@ -41,20 +43,17 @@ pub fn withhold_capabilities() -> io::Result<()> {
 
 /// Waits until a child has ended. It stays a zombie, whose number nobody else is given.
 pub fn wait_without_reaping(child: u32) -> io::Result<ExitStatus> {
-    // SAFETY: zeros are a valid `siginfo_t`, which lives longer than the call that writes it.
-    let (info, status) = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        while libc::waitid(libc::P_PID, child, &raw mut info, libc::WEXITED | libc::WNOWAIT) != 0 {
-            match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error),
-            }
-        }
-        (info, info.si_status())
-    };
+    let child =
+        i32::try_from(child).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::CHILD)?;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(child), options))?
+        .ok_or_else(|| io::Error::other("waitid(2) gives no child"))?;
     // The form of wait(2): an exit code above a byte for the signal.
-    let is_exit = info.si_code == libc::CLD_EXITED;
-    Ok(ExitStatus::from_raw(if is_exit { status << 8 } else { status }))
+    let raw = match ended.exit_status() {
+        Some(code) => code << 8,
+        None => ended.terminating_signal().unwrap_or(0),
+    };
+    Ok(ExitStatus::from_raw(raw))
 }
 
 pub fn now_ns() -> io::Result<u64> {
@@ -91,15 +90,9 @@ pub fn sleep_until(ns: u64) {
 
 /// Waits until the kernel has gathered enough randomness to give some.
 pub fn wait_for_random_bytes() -> io::Result<()> {
-    let mut byte = 0_u8;
-    loop {
-        // SAFETY: there is room for the one byte that is asked for.
-        match unsafe { libc::getrandom((&raw mut byte).cast(), 1, 0) } {
-            1 => return Ok(()),
-            _ if Errno::last() == Errno::EINTR => {}
-            _ => return Err(io::Error::last_os_error()),
-        }
-    }
+    let mut byte = [0; 1];
+    rustix::io::retry_on_intr(|| getrandom(&mut byte, GetRandomFlags::empty()))?;
+    Ok(())
 }
 
 /// Turns off what would make one packet of several segments, or several of one
@@ -120,12 +113,14 @@ pub fn checksums_in_software(any_socket: BorrowedFd, device: &str) -> io::Result
     ethtool(any_socket, device, ETHTOOL_STXCSUM, 0)
 }
 
+/// `struct ethtool_value`: a command and its value.
+type EthtoolValue = [u32; 2];
+
 fn ethtool(any_socket: BorrowedFd, device: &str, command: u32, value: u32) -> io::Result<()> {
-    let mut request = interface_request(device)?;
     let mut data = [command, value];
-    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
-    // SAFETY: the request and the two numbers it points to (`struct ethtool_value`) live longer
-    // than the call.
+    let mut request = interface_request(device, &mut data)?;
+    // SAFETY: the request and the two numbers it points to live longer than the call, and all commands
+    // here take such numbers.
     let result =
         unsafe { libc::ioctl(any_socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     checked(result).map(|_| ())
@@ -133,25 +128,20 @@ fn ethtool(any_socket: BorrowedFd, device: &str, command: u32, value: u32) -> io
 
 /// Index of a device in the namespace of `any_socket`.
 pub fn device_index(any_socket: BorrowedFd, device: &str) -> io::Result<i32> {
-    let mut request = interface_request(device)?;
-    // SAFETY: the request lives longer than the call, which writes its index.
-    let result =
-        unsafe { libc::ioctl(any_socket.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) };
-    checked(result)?;
-    // SAFETY: the call has succeeded, so the index is what the union holds.
-    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+    let index = rustix::net::netdevice::name_to_index(any_socket, device)?;
+    i32::try_from(index).map_err(|_| io::Error::other("the device has an index out of range"))
 }
 
-fn interface_request(device: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: a request of zeros is an empty name and a null pointer.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if device.len() >= request.ifr_name.len() {
+fn interface_request(device: &str, data: &mut EthtoolValue) -> io::Result<libc::ifreq> {
+    let mut name = [0; libc::IFNAMSIZ];
+    if device.len() >= name.len() {
         return Err(io::Error::other(format!("the device name {device} is too long")));
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+    for (to, from) in name.iter_mut().zip(device.bytes()) {
         *to = from as libc::c_char;
     }
-    Ok(request)
+    let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_data: ptr::from_mut(data).cast() };
+    Ok(libc::ifreq { ifr_name: name, ifr_ifru })
 }
 
 fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -183,13 +173,11 @@ impl Ring {
         let every_protocol = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(every_protocol))?;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-        set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
-        let request = libc::tpacket_req {
-            tp_block_size: FRAMES_OF_BLOCK * FRAME_BYTES,
-            tp_block_nr: FRAMES / FRAMES_OF_BLOCK,
-            tp_frame_size: FRAME_BYTES,
-            tp_frame_nr: FRAMES,
-        };
+        set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &version.to_ne_bytes())?;
+        // `struct tpacket_req`: size and number of blocks, size and number of frames.
+        let request =
+            [FRAMES_OF_BLOCK * FRAME_BYTES, FRAMES / FRAMES_OF_BLOCK, FRAME_BYTES, FRAMES];
+        let request = request.map(u32::to_ne_bytes).concat();
         set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         // SAFETY: a new mapping of the ring that the socket has just been given.
         let map = unsafe {
@@ -211,17 +199,17 @@ impl Ring {
     /// Hands over every packet since the last call, in order.
     pub fn drain(&mut self, mut each: impl FnMut(&Frame)) {
         loop {
-            // SAFETY: frames lie one after another in the mapping, since a block is whole frames.
-            let frame = unsafe { self.map.add((self.next * FRAME_BYTES) as usize) };
-            let status: *mut u32 = frame.cast();
-            // SAFETY: a frame begins with its status, which the kernel sets last.
-            if unsafe { status.read_volatile() } & libc::TP_STATUS_USER == 0 {
+            let frame = self.map.wrapping_add((self.next * FRAME_BYTES) as usize);
+            // SAFETY: a frame of the mapping, whole and aligned, since `next` is below FRAMES.
+            let status = unsafe { AtomicU32::from_ptr(frame.cast()) };
+            // What the kernel has written before it gave the frame is seen after this.
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return;
             }
-            // SAFETY: the kernel has filled in the frame and leaves it alone until it is given back.
-            each(&unsafe { read_frame(frame) });
-            // SAFETY: as above; this gives it back.
-            unsafe { status.write_volatile(libc::TP_STATUS_KERNEL) };
+            // SAFETY: the kernel leaves a frame alone until it is given back, below.
+            let bytes = unsafe { std::slice::from_raw_parts(frame, FRAME_BYTES as usize) };
+            each(&read_frame(bytes));
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % FRAMES;
         }
     }
@@ -232,50 +220,98 @@ impl Ring {
     }
 }
 
-/// Reads a frame that the kernel has filled in.
-///
-/// # Safety
-/// `frame` points to `FRAME_BYTES` bytes of a ring that the kernel does not write meanwhile.
-unsafe fn read_frame<'a>(frame: *const u8) -> Frame<'a> {
-    // SAFETY: the frame begins with this header, and an address follows it.
-    let (header, address) = unsafe {
-        (
-            frame.cast::<libc::tpacket2_hdr>().read(),
-            frame.add(ADDRESS_AT).cast::<libc::sockaddr_ll>().read(),
-        )
-    };
-    let begin = usize::from(header.tp_mac).min(FRAME_BYTES as usize);
-    let length = (header.tp_snaplen as usize).min(FRAME_BYTES as usize - begin);
+/// Reads a frame that the kernel has filled in: `struct tpacket2_hdr`, and an address behind it.
+fn read_frame(frame: &[u8]) -> Frame<'_> {
+    let header = |at| u32_at(frame, at);
+    let address = &frame[ADDRESS_AT.min(frame.len())..];
+    let begin = usize::from(u16_at(frame, offset_of!(libc::tpacket2_hdr, tp_mac))).min(frame.len());
+    let kept = header(offset_of!(libc::tpacket2_hdr, tp_snaplen)) as usize;
     Frame {
-        wall_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
-        device: address.sll_ifindex,
-        outgoing: address.sll_pkttype == libc::PACKET_OUTGOING,
-        length: header.tp_len,
-        // SAFETY: within the frame, by the two lines above.
-        bytes: unsafe { std::slice::from_raw_parts(frame.add(begin), length) },
+        wall_ns: u64::from(header(offset_of!(libc::tpacket2_hdr, tp_sec))) * 1_000_000_000
+            + u64::from(header(offset_of!(libc::tpacket2_hdr, tp_nsec))),
+        device: u32_at(address, offset_of!(libc::sockaddr_ll, sll_ifindex)).cast_signed(),
+        outgoing: address.get(offset_of!(libc::sockaddr_ll, sll_pkttype))
+            == Some(&libc::PACKET_OUTGOING),
+        length: header(offset_of!(libc::tpacket2_hdr, tp_len)),
+        bytes: &frame[begin..begin + kept.min(frame.len() - begin)],
     }
 }
 
-const _: () = assert!(offset_of!(libc::tpacket2_hdr, tp_nsec) == 20);
+/// The number at an offset; zero beyond the end.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |found| u16::from_ne_bytes([found[0], found[1]]))
+}
+
 const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= ADDRESS_AT);
+// A ring is of whole frames, each aligned for its status.
+const _: () = assert!((FRAME_BYTES as usize).is_multiple_of(align_of::<AtomicU32>()));
 
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use std::net::UdpSocket;
     use std::process::Command;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn a_frame_is_never_read_beyond_its_end(words in vec(any::<u64>(), FRAME_BYTES as usize / 8)) {
-            let begin: *const u8 = words.as_ptr().cast();
-            // SAFETY: as many bytes as a frame has, aligned as in a ring.
-            let frame = unsafe { read_frame(begin) };
-            let at = frame.bytes.as_ptr().addr() - begin.addr();
-            prop_assert!(at + frame.bytes.len() <= FRAME_BYTES as usize);
+        fn a_frame_is_never_read_beyond_its_end(bytes in vec(any::<u8>(), 0..=FRAME_BYTES as usize)) {
+            let frame = read_frame(&bytes);
+            prop_assert!(bytes.as_ptr_range().contains(&frame.bytes.as_ptr()) || frame.bytes.is_empty());
         }
+    }
+
+    #[test]
+    fn a_frame_is_read_as_the_kernel_writes_it() {
+        let mut bytes = [0; FRAME_BYTES as usize];
+        // `struct tpacket2_hdr`: status, lengths on the wire and here, beginnings of the link's and
+        // the network's header, seconds, nanoseconds; then `struct sockaddr_ll`.
+        for (at, number) in [(0, 1), (4, 1500), (8, 60), (16, 7), (20, 9), (ADDRESS_AT + 4, 3)] {
+            bytes[at..at + 4].copy_from_slice(&u32::to_ne_bytes(number));
+        }
+        bytes[12..14].copy_from_slice(&66_u16.to_ne_bytes());
+        bytes[ADDRESS_AT + 10] = 4; // PACKET_OUTGOING
+        bytes[66] = 0x45;
+        let Frame { wall_ns, device, outgoing, length, bytes } = read_frame(&bytes);
+        assert_eq!((wall_ns, device, outgoing, length), (7_000_000_009, 3, true, 1500));
+        assert_eq!((bytes.len(), bytes[0]), (60, 0x45));
+    }
+
+    #[test]
+    fn a_ring_shows_the_datagrams_of_a_device_and_takes_its_frames_back() {
+        let mut ring = match Ring::open() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                eprintln!("skipped: a packet socket needs CAP_NET_RAW");
+                return;
+            }
+            ring => ring.unwrap(),
+        };
+        let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let near = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let [from, to] = [&near, &far].map(|socket| socket.local_addr().unwrap().port());
+        let ports = [from.to_be_bytes(), to.to_be_bytes()].concat();
+        let loopback = device_index(far.as_fd(), "lo").unwrap();
+        // More than once around.
+        let datagrams = FRAMES as usize / 2 + 5;
+        let mut seen = [0, 0];
+        for number in 0..datagrams {
+            near.send_to(&[7; 9], far.local_addr().unwrap()).unwrap();
+            far.recv(&mut [0; 16]).unwrap();
+            if number % 1000 == 0 || number + 1 == datagrams {
+                ring.drain(|frame| {
+                    // Ethernet's and IP's headers, then the ports.
+                    if frame.device == loopback && frame.bytes.get(34..38) == Some(&ports[..]) {
+                        assert_eq!((frame.length, &frame.bytes[42..]), (51, &[7; 9][..]));
+                        seen[usize::from(frame.outgoing)] += 1;
+                    }
+                });
+            }
+        }
+        // Each is seen as it leaves and as it comes.
+        assert_eq!(seen, [datagrams, datagrams]);
+        assert_eq!(ring.unseen().unwrap(), 0);
     }
 
     #[test]

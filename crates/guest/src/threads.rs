@@ -68,25 +68,38 @@ impl Stacks {
 /// # Safety
 /// `stack` has [`STACK_BYTES`] for this thread alone, and `work` is a [`Work`] for `carry_out`.
 unsafe fn create(stack: *mut c_void, work: *mut c_void) -> io::Result<()> {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut attributes = Attributes::new()?;
+    // SAFETY: the attributes are initialised, and the stack is as the caller promises.
+    checked(unsafe { libc::pthread_attr_setstack(&raw mut attributes.0, stack, STACK_BYTES) })?;
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    let attributes = attributes.as_mut_ptr();
-    // SAFETY: `pthread_attr_init` fills the attributes in before they are used, and the stack is as
-    // the caller promises.
-    unsafe {
-        checked(libc::pthread_attr_init(attributes))?;
-        let result = checked(libc::pthread_attr_setstack(attributes, stack, STACK_BYTES))
-            .and_then(|()| {
-                checked(libc::pthread_attr_setdetachstate(
-                    attributes,
-                    libc::PTHREAD_CREATE_DETACHED,
-                ))
-            })
-            .and_then(|()| {
-                checked(libc::pthread_create(thread.as_mut_ptr(), attributes, carry_out, work))
-            });
-        libc::pthread_attr_destroy(attributes);
-        result
+    // SAFETY: there is room for the thread's name, the attributes are initialised, and `work` is for
+    // `carry_out`, as the caller promises.
+    checked(unsafe {
+        libc::pthread_create(thread.as_mut_ptr(), &raw const attributes.0, carry_out, work)
+    })
+}
+
+/// Attributes of a thread that nobody waits for.
+struct Attributes(libc::pthread_attr_t);
+
+impl Attributes {
+    fn new() -> io::Result<Self> {
+        let mut attributes = MaybeUninit::uninit();
+        // SAFETY: there is room for what is filled in.
+        checked(unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) })?;
+        // SAFETY: the call above has succeeded, and so has filled them in.
+        let mut attributes = Attributes(unsafe { attributes.assume_init() });
+        let detached = libc::PTHREAD_CREATE_DETACHED;
+        // SAFETY: the attributes are initialised.
+        checked(unsafe { libc::pthread_attr_setdetachstate(&raw mut attributes.0, detached) })?;
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: initialised by `new`, and not used again.
+        unsafe { libc::pthread_attr_destroy(&raw mut self.0) };
     }
 }
 

@@ -105,3 +105,38 @@ fn tell(fraction: f64) {
 /// Tests on other targets have no page to report to.
 #[cfg(not(target_family = "wasm"))]
 fn tell(_fraction: f64) {}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+
+    use super::*;
+
+    /// Does what the page does: writes an input where it is told to, calls, and reads the reply.
+    fn asked(text: &str, call: extern "C" fn()) -> String {
+        let place = input(text.len());
+        // SAFETY: `input` has made room for so many bytes, and nothing else uses them until the call.
+        unsafe { place.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+        call();
+        // SAFETY: the reply stays where it is until the next call, which comes later.
+        let reply = unsafe { std::slice::from_raw_parts(reply(), reply_length()) };
+        String::from_utf8(reply.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_page_writes_an_input_and_reads_a_reply_at_the_addresses_it_is_told() {
+        let refused = asked("duration = 3", plan);
+        assert!(refused.contains("duration"), "{refused}");
+        // Longer, shorter, and none: each input has the room that it asked for, and no more is read.
+        assert!(asked(&"#".repeat(1 << 16), plan).starts_with('{'));
+        assert!(asked("", describe).contains("cubic"));
+        let not_text = input(1);
+        // SAFETY: there is room for one byte.
+        unsafe { not_text.write(0xff) };
+        plan();
+        assert!(String::from_utf8_lossy(&lock(&REPLY)).contains("the input is not UTF-8"));
+        release();
+        assert!(lock(&COLUMNS).is_empty());
+        assert!(!input(0).cast::<c_void>().is_null());
+    }
+}

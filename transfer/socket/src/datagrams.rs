@@ -7,18 +7,15 @@ use std::ptr;
 use std::time::Duration;
 
 use crate::checked;
-use crate::packets::{Passed, name_of};
-
-/// Room for two control messages (cmsg(3)), with the alignment of a word: their headers of two words
-/// each, a `struct timespec` and a `struct tpacket_auxdata` of 20 bytes.
-const CONTROL_WORDS: usize = 10;
+use crate::control::{CONTROL_BYTES, arrival, message};
+use crate::packets::{NO_NAME, Passed, passed, whole_length};
 
 /// Room for datagrams of one size that are sent or received together.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Vec<u8>,
     size: usize,
-    control: Vec<[u64; CONTROL_WORDS]>,
+    control: Vec<[u8; CONTROL_BYTES]>,
     arrived: Vec<Arrived>,
     names: Vec<libc::sockaddr_ll>,
     // Filled anew by every call: no pointer in them outlives it.
@@ -58,7 +55,7 @@ impl Batch {
         Batch {
             bytes: vec![0; count * size],
             size,
-            control: vec![[0; CONTROL_WORDS]; count],
+            control: vec![[0; CONTROL_BYTES]; count],
             arrived: vec![Arrived::default(); count],
             names: Vec::new(),
             parts: Vec::with_capacity(2 * count),
@@ -118,8 +115,7 @@ impl Batch {
         let count = self.count();
         self.prepare(count, &[]);
         if are_packets {
-            // SAFETY: a `struct sockaddr_ll` is numbers.
-            self.names.resize(count, unsafe { zeroed() });
+            self.names.resize(count, NO_NAME);
             for (header, name) in self.headers.iter_mut().zip(&mut self.names) {
                 header.msg_hdr.msg_name = ptr::from_mut(name).cast();
                 header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -127,7 +123,7 @@ impl Batch {
         }
         for (header, control) in self.headers.iter_mut().zip(&mut self.control) {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+            header.msg_hdr.msg_controllen = CONTROL_BYTES as _;
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: the headers point to `count` parts, control buffers and names of `self` that are
@@ -142,13 +138,18 @@ impl Batch {
             )
         };
         let received = checked(received)? as usize;
-        for (header, arrived) in self.headers[..received].iter().zip(&mut self.arrived) {
-            let at = arrival(&header.msg_hdr);
-            let (length, kept) =
-                (header.msg_len as usize, (header.msg_len as usize).min(self.size));
-            *arrived = Arrived { length, kept, at, passed: None };
+        for number in 0..received {
+            let header = &self.headers[number];
+            let length = header.msg_len as usize;
+            let filled = header.msg_hdr.msg_controllen.min(CONTROL_BYTES);
+            let control = &self.control[number][..filled];
+            self.arrived[number] =
+                Arrived { length, kept: length.min(self.size), at: arrival(control), passed: None };
             if are_packets {
-                arrived.passed = Some(name_of(&header.msg_hdr, &mut arrived.length));
+                let arrived = &mut self.arrived[number];
+                arrived.passed = Some(passed(&self.names[number]));
+                let told = message(control, libc::SOL_PACKET, libc::PACKET_AUXDATA);
+                arrived.length = told.map_or(length, whole_length);
             }
         }
         Ok(received)
@@ -183,44 +184,6 @@ pub fn stamp_arrivals(socket: BorrowedFd) -> io::Result<()> {
 fn part(at: *mut u8, length: usize) -> libc::iovec {
     libc::iovec { iov_base: at.cast(), iov_len: length }
 }
-
-/// The time of arrival among a message's control messages.
-fn arrival(header: &libc::msghdr) -> Option<Duration> {
-    let at: libc::timespec = control(header, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)?;
-    let seconds = u64::try_from(at.tv_sec).ok()?;
-    Some(Duration::new(seconds, u32::try_from(at.tv_nsec).ok()?))
-}
-
-/// What a control message of a level and a type says: `T` is numbers, of which any are one.
-pub(crate) fn control<T: Numbers>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
-    // SAFETY: the kernel has filled the control buffer that the header points to, which is aligned
-    // and still there, and has set its length.
-    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
-    while !next.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give only headers that lie in the buffer.
-        let message = unsafe { &*next };
-        // SAFETY: computes a length.
-        let whole = unsafe { libc::CMSG_LEN(size_of::<T>() as libc::c_uint) } as usize;
-        let is_it = (message.cmsg_level, message.cmsg_type) == (level, kind);
-        if is_it && message.cmsg_len as usize >= whole {
-            // SAFETY: the message is as long as a header and a `T`, which any bytes are.
-            return Some(unsafe { ptr::read_unaligned(libc::CMSG_DATA(next).cast::<T>()) });
-        }
-        // SAFETY: as above.
-        next = unsafe { libc::CMSG_NXTHDR(header, next) };
-    }
-    None
-}
-
-/// A value that any bytes are: what the kernel may give.
-///
-/// # Safety
-/// The type is numbers.
-pub(crate) unsafe trait Numbers: Copy {}
-// SAFETY: two numbers.
-unsafe impl Numbers for libc::timespec {}
-// SAFETY: seven numbers.
-unsafe impl Numbers for libc::tpacket_auxdata {}
 
 #[cfg(test)]
 mod tests {

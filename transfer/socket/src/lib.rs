@@ -3,12 +3,12 @@
 
 #![allow(unsafe_code)]
 
+mod control;
 mod datagrams;
 mod multipath;
 mod packets;
 
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 
@@ -18,18 +18,23 @@ pub use packets::{Passed, device_name, missed_packets, see_all_devices};
 
 /// Fills `buffer` with `struct tcp_info` of a socket as far as it goes; how many bytes there are.
 pub fn tcp_info(socket: BorrowedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, buffer)
+}
+
+/// Fills `buffer` with a socket option as far as it goes; the bytes that the kernel has written.
+fn get(socket: BorrowedFd, level: i32, option: i32, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(libc::socklen_t::MAX);
     // SAFETY: the kernel writes at most `length` bytes into `buffer`, which has as many.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
+            level,
+            option,
             buffer.as_mut_ptr().cast(),
             &raw mut length,
         )
     };
-    checked(result).map(|_| length as usize)
+    checked(result).map(|_| (length as usize).min(buffer.len()))
 }
 
 /// Where `struct tcp_info` has `tcpi_total_retrans` (`include/uapi/linux/tcp.h`).
@@ -52,20 +57,15 @@ pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 /// Sets an integer socket option.
 pub fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
-    set(socket, level, option, &value)
+    set(socket, level, option, &value.to_ne_bytes())
 }
 
-/// Sets a socket option to a plain value.
-pub fn set<T: Plain>(socket: BorrowedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as the value has.
+/// Sets a socket option to the bytes of a value, in the order of this machine.
+pub fn set(socket: BorrowedFd, level: i32, option: i32, value: &[u8]) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel reads at most `length` bytes of `value`, which has as many.
     let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
+        libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length)
     };
     checked(result).map(|_| ())
 }
@@ -73,59 +73,60 @@ pub fn set<T: Plain>(socket: BorrowedFd, level: i32, option: i32, value: &T) -> 
 /// Receives up to `bytes` bytes of a TCP stream and throws them away in the kernel, without
 /// copying: returns when all of them have come, or the stream has ended.
 pub fn discard(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
-    let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
-    // SAFETY: with MSG_TRUNC, TCP writes nothing (tcp(7)), so the buffer only has to look like one.
-    let result = unsafe {
-        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
-    };
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+    discard_with(socket, bytes, libc::MSG_WAITALL)
 }
 
 /// Receives and throws away as [`discard`] does, but only what has come already.
 pub fn discard_ready(socket: BorrowedFd, bytes: usize) -> io::Result<usize> {
-    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-    // SAFETY: as in `discard`.
+    discard_with(socket, bytes, libc::MSG_DONTWAIT)
+}
+
+/// An address at which no process has memory.
+const NOWHERE: usize = 0x1000;
+
+fn discard_with(socket: BorrowedFd, bytes: usize, flags: libc::c_int) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC, TCP writes nothing (tcp(7)), so the buffer only has to look like one.
+    // What another protocol writes fails with EFAULT: no process has memory in its second page
+    // (`vm.mmap_min_addr` of proc(5)).
     let result = unsafe {
-        libc::recv(socket.as_raw_fd(), ptr::without_provenance_mut(0x1000), bytes, flags)
+        libc::recv(
+            socket.as_raw_fd(),
+            ptr::without_provenance_mut(NOWHERE),
+            bytes,
+            flags | libc::MSG_TRUNC,
+        )
     };
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
-
-/// A value that is its bytes, all of them set: what may be given to the kernel.
-///
-/// # Safety
-/// The type has no padding and no pointers.
-pub unsafe trait Plain: Copy {}
-
-macro_rules! plain {
-    ($($name:ty),*) => { $(
-        // SAFETY: a number, or structs of the C library that are numbers without gaps.
-        unsafe impl Plain for $name {}
-    )* };
-}
-
-plain!(i32, u32, u64, libc::tpacket_req);
 
 /// Most bytes a second that a socket sends (`SO_MAX_PACING_RATE` of socket(7); a 64-bit value since
 /// Linux 5.0, `sk_setsockopt` of net/core/sock.c): TCP paces itself, other protocols need the `fq`
 /// queue discipline.
 pub fn limit_pacing(socket: BorrowedFd, bytes_per_s: u64) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s.to_ne_bytes())
 }
 
 /// Bytes written to a TCP socket that were not acknowledged yet (`SIOCOUTQ` of tcp(7)).
 pub fn unacknowledged(socket: BorrowedFd) -> io::Result<u64> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one integer.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    checked(result).map(|_| u64::try_from(bytes).unwrap_or(0))
+    queued(socket, Queue::Sent)
 }
 
 /// Bytes that have come on a TCP socket and were not received yet (`SIOCINQ` of tcp(7)).
 pub fn unread(socket: BorrowedFd) -> io::Result<u64> {
+    queued(socket, Queue::Received)
+}
+
+/// Requests of ioctl(2) that write one integer and nothing else.
+#[derive(Clone, Copy)]
+enum Queue {
+    Sent = libc::TIOCOUTQ as isize,
+    Received = libc::FIONREAD as isize,
+}
+
+fn queued(socket: BorrowedFd, queue: Queue) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one integer.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    // SAFETY: both requests write one integer, for which there is room.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), queue as _, &raw mut bytes) };
     checked(result).map(|_| u64::try_from(bytes).unwrap_or(0))
 }
 
@@ -165,6 +166,23 @@ mod tests {
         // `tcpi_bytes_received` of the 5000 bytes, or with the FIN's one (`tcp_fin`).
         assert!(length > 136 && (5000..=5001).contains(&u32_at(&info, 128)));
         assert_eq!(total_retransmissions(sink.as_fd()).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_protocol_that_writes_what_is_discarded_finds_no_memory() {
+        let far = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        far.send_to(b"text", far.local_addr().unwrap()).unwrap();
+        let error = discard_ready(far.as_fd(), 4).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    fn an_option_that_is_longer_than_its_buffer_leaves_what_is_behind_alone() {
+        let listener = TcpListener::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut room = [0xa5; 64];
+        assert_eq!(tcp_info(listener.as_fd(), &mut room[..8]).unwrap(), 8);
+        assert_eq!(room[8..], [0xa5; 56]);
+        assert_eq!(tcp_info(listener.as_fd(), &mut []).unwrap(), 0);
     }
 
     #[test]

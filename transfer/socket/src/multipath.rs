@@ -2,9 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, BorrowedFd};
-
-use crate::checked;
+use std::os::fd::BorrowedFd;
 
 /// `IPPROTO_MPTCP`.
 pub const MPTCP: i32 = 262;
@@ -51,18 +49,7 @@ fn ask(socket: BorrowedFd, option: i32, bytes: usize) -> io::Result<(Vec<u8>, us
     let mut answer = vec![0; HEAD_BYTES + MOST * bytes];
     answer[..4].copy_from_slice(&(HEAD_BYTES as u32).to_ne_bytes());
     answer[12..HEAD_BYTES].copy_from_slice(&(bytes as u32).to_ne_bytes());
-    let mut length = answer.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into `answer`, which has as many.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            LEVEL,
-            option,
-            answer.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    checked(result)?;
+    crate::get(socket, LEVEL, option, &mut answer)?;
     let subflows = (crate::u32_at(&answer, 4) as usize).min(MOST);
     let stride = (crate::u32_at(&answer, 12) as usize).min(bytes);
     answer.truncate(HEAD_BYTES + subflows * stride);
