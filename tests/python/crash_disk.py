@@ -100,7 +100,7 @@ class Disk:
         return self.count - 1
 
     def _half(self, name: str, real: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        """What a call has done before it fails."""
+        """Do the part of a call that comes before its failure."""
         if name == "close":
             real(*arguments)
         elif name == "write":
@@ -200,7 +200,7 @@ def on(watched: Disk) -> Iterator[Disk]:
 
 
 def one_call(number: int, kind: str) -> Callable[[int, str], int | None]:
-    """What fails the call of that number, and further ones if the failure stays."""
+    """A failure of the call of that number, and of further ones if it stays."""
     error, names, stays = FAILURES[kind]
 
     def fail(at: int, name: str) -> int | None:

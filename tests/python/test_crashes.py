@@ -165,7 +165,7 @@ def units(
 
 
 def wrong(root: Path, old: dict[str, bytes | None], new: dict[str, bytes | None]) -> str | None:
-    """What is neither old nor new in a directory, or only half of it; None if all is well."""
+    """The first file that is neither old nor new, or half of a result; None if all is well."""
     known = results(old) | results(new)
     there = visible(root)
     now, drawn = units(there, known)
@@ -223,7 +223,7 @@ class Tried:
     renamed: list[int]
 
     def problem(self, code: int | None) -> str | None:
-        """What is wrong after a crash or a failure, or after the same command once more."""
+        """The fault after a crash or a failure, or after the same command once more."""
         with on(Disk(self.root, has_exchange=self.case.has_exchange)):
             return self._problem(code)
 
@@ -289,7 +289,7 @@ def sampled(all_of_them: list[Any], begin: float) -> list[Any]:
 
 
 def killed(healthy: Tried) -> Iterator[str]:
-    """What is wrong after the process has died before a call."""
+    """Faults after the process has died before a call."""
     numbers = sampled(sorted(healthy.copies), 0.9)
     if not healthy.case.has_exchange:  # between two renames, nothing has that name
         numbers += healthy.renamed
@@ -300,7 +300,7 @@ def killed(healthy: Tried) -> Iterator[str]:
 
 
 def without_power(healthy: Tried) -> Iterator[str]:
-    """What is wrong after a power cut before a call."""
+    """Faults after a power cut before a call."""
     for number in sampled(sorted(healthy.copies), 0.6):
         for takes_names_back in (False, True):
             copy, lost = healthy.copies[number]
@@ -311,7 +311,7 @@ def without_power(healthy: Tried) -> Iterator[str]:
 
 
 def failing(healthy: Tried) -> Iterator[str]:
-    """What is wrong after a call has failed."""
+    """Faults after a call has failed."""
     case, root = healthy.case, healthy.root
     pairs = [(number, kind) for number in range(healthy.calls) for kind in FAILURES]
     for number, kind in sampled(pairs, 0.7):

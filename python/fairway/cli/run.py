@@ -158,13 +158,13 @@ def _place(file: Path, answers: "str | Answering", planned: "Plan") -> Path:
     from fairway.backends import OnKernel
     from fairway.backends import backend as find_backend
     from fairway.ground import replacing
+    from fairway.sweep.run import check_points
 
     chosen = find_backend(answers)
     own = "" if chosen.name == "sim" else f"-{chosen.name}"
     if isinstance(chosen, OnKernel):
         # Which kernel answers depends on the congestion controls that it has to have.
-        for point in planned.points:
-            chosen.check(point.asked, planned.algorithms)
+        check_points(planned, chosen)
         own += f"-{chosen.release()}"
     place = Path("runs") / f"{file.stem}{own}"
     replacing.refuse_another_backend(place, chosen.name)

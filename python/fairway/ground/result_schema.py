@@ -146,7 +146,7 @@ def shape(table: str) -> dict[str, Any]:
 
 
 def shape_of(kind: str) -> Any:
-    """What a value of a kind is like, or null, as `fairway.ground.shape.problem` takes it."""
+    """The shape of a value of a kind, or null, as `fairway.ground.shape.problem` takes it."""
     return _SHAPES[kind][1]
 
 

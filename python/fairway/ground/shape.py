@@ -106,7 +106,7 @@ def problem(value: Any, shape: Any, path: str = "") -> str | None:
 
 
 def _of_type(value: Any, types: Any, path: str) -> str | None:
-    """What is wrong with a value of these types; a truth value is no number."""
+    """The fault of a value that has none of these types; a truth value is no number."""
     wanted = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         return _is(value, path)
