@@ -164,8 +164,9 @@ def test_names_that_lead_inside(tmp_path, name):
     assert names.inside(tmp_path, name, "here") == tmp_path / name
 
 
-#: Rooms and files that write no results: caches, the page, and the modules that do the calls.
+#: Rooms and files that write no results: caches, the page, archives, and the modules of the calls.
 _OWN = ("backends/linux/", "lab/", "ground/disk.py", "ground/temporary.py", "ground/cache.py",
+        "ground/beneath.py",
         "capture/analysis/command.py")  # fmt: skip
 _CALLS = {"write_text", "write_bytes", "mkdir", "rmdir", "unlink", "touch", "symlink_to",
           "hardlink_to", "rmtree", "copy2", "copyfile", "copytree", "move", "mkstemp", "mkdtemp",
