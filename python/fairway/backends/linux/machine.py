@@ -55,10 +55,17 @@ _UNMAPPED = "UML ran out of memory on the host side"
 _KILLED = re.compile(r"Out of memory: Killed process \d{1,10} \((.{0,64}?)\) total-vm")
 #: The run directory as the kernel's process sees it: its working directory.
 _HERE = "/proc/self/cwd"
+#: Beside why.
+OPEN_WALL = (
+    "this machine has no second wall around the kernel: if a program broke the kernel from inside, it "
+    "could write your files; Linux 5.13 or later with Landlock has one"
+)
 #: Exit codes of the supervisor: this and more are signals.
 _SIGNALLED = 128
 #: Where the supervisor says why the host places the kernel's memory at random, if it does.
 _ASLR = "aslr"
+#: Where it says why the kernel could write files of this machine, if it could.
+_OPEN = "wall"
 
 
 @contextlib.contextmanager
@@ -69,6 +76,20 @@ def run_directory() -> Iterator[Path]:
         yield place.path.resolve()
     finally:
         place.remove()
+
+
+@contextlib.contextmanager
+def scratch_directory(place: Path) -> Iterator[Path]:
+    """A private directory for the memory of one machine: beside the run directory, all it can write.
+
+    The supervisor removes it, too, if this process is gone.
+    """
+    with writing(place):
+        directory = Path(tempfile.mkdtemp(prefix="fairway-memory-", dir=place))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def cautions(directory: Path) -> list[str]:
@@ -90,6 +111,8 @@ def cautions(directory: Path) -> list[str]:
             "limits that it takes from its size may differ from run to run; a container needs a "
             "seccomp profile that allows personality(2)"
         )
+    if why := _tail(directory / _OPEN, _LAST_BYTES):
+        said.append(f"{OPEN_WALL} ({why})")
     return said
 
 
@@ -121,15 +144,16 @@ class Machine:
 
     def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
         """Boot it and stay with it until it has carried the plan out."""
-        supervisor = self._start()
-        try:
-            self._watch(supervisor, progressed, cancelled)
-        finally:
-            _end(supervisor)
+        with scratch_directory(self._memory_place) as scratch:
+            supervisor = self._start(scratch)
+            try:
+                self._watch(supervisor, progressed, cancelled)
+            finally:
+                _end(supervisor)
         if not (self._directory / "totals.json").is_file():
             raise self._failure(self._what_happened(supervisor.returncode))
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, scratch: Path) -> subprocess.Popen[bytes]:
         if not AGENT.is_file():
             raise InputError(f"{AGENT}: missing; install Fairway again: make build")
         with writing(self._directory):
@@ -139,7 +163,7 @@ class Machine:
             "PATH": os.environ.get("PATH") or os.defpath,
             "HOME": str(self._directory),
             # The file that is the machine's memory goes there, without a name.
-            "TMPDIR": str(self._memory_place),
+            "TMPDIR": str(scratch),
             "FAIRWAY_SEED": str(self._seed),
         }
         supervise: list[str | Path] = [AGENT, "supervise", self._directory]
