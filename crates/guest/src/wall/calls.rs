@@ -142,6 +142,8 @@ const OLDER: &[libc::c_long] = &[
     libc::SYS_vfork,
     libc::SYS_getpgrp,
     libc::SYS_arch_prctl,
+    // A stub sets an empty segment of its own process (arch/x86/um/ldt.c, `init_new_ldt` of Linux 6.1).
+    libc::SYS_modify_ldt,
     libc::SYS_getrlimit,
     libc::SYS_setrlimit,
     libc::SYS_pause,
