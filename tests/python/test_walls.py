@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import small_studies
 import wall_ways
 import ways_out
 
@@ -33,6 +34,9 @@ delay = "20 ms"
 """
 FLOW = '[[flow]]\ncc = "cubic"\n'
 PROBE = Path(ways_out.__file__).resolve()
+#: Permits the programs of a file, on the command line and in Python.
+PERMITTED = ("--allow-programs",)
+PERMITTING = {"allow_programs": True}
 #: What a program that leaves would write, by a helper outside of every host.
 HELPER = "|/bin/sh -c mount${IFS}-o${IFS}remount,rw${IFS}/;echo${IFS}x>%s"
 
@@ -49,6 +53,8 @@ def kernel():
 def place():
     """Files of this machine, outside of pytest's directories: links of those would be in the way."""
     directory = Path(tempfile.mkdtemp(prefix="fairway-walls-"))
+    # Another user inside starts the setuid file.
+    directory.chmod(0o755)
     yield directory
     shutil.rmtree(directory)
 
@@ -158,7 +164,7 @@ def test_a_crash_in_an_experiment_starts_no_helper(tmp_path, kernel):
     mark = tmp_path / "written"
     file = tmp_path / "leave.toml"
     file.write_text(_leaving(mark))
-    run = fairway.run(file, backend="linux", allow_programs=True)
+    run = fairway.run(file, backend="linux", **PERMITTING)
     (program,) = run.summary["programs"]
     # The shell said that it could not write the pattern, and was killed without a dump.
     assert program["signal"] == signal.SIGSEGV
@@ -166,15 +172,22 @@ def test_a_crash_in_an_experiment_starts_no_helper(tmp_path, kernel):
     assert not mark.exists()
 
 
-def test_a_crash_in_a_study_starts_no_helper(tmp_path, kernel, monkeypatch):
+def test_a_crash_in_a_study_starts_no_helper(tmp_path, kernel):
     mark = tmp_path / "written"
-    directory = tmp_path / "leave"
-    made = subprocess.run(
-        [sys.executable, "-m", "fairway", "study", "new", "leave"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+    study = small_studies.write(
+        tmp_path / "study",
+        small_studies.study_of(
+            "leave", keys='backend = "linux"', axes='"topology.bottleneck.delay" = ["5 ms"]'
+        ),
+    )
+    (study / "small.toml").write_text(_leaving(mark))
+    done = subprocess.run(
+        [sys.executable, "-m", "fairway", "reproduce", study, *PERMITTED],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr
-    assert directory.is_dir()
+    # The study has run: its program has ended by the signal.
+    assert "SIGSEGV" in done.stdout + done.stderr, done.stdout + done.stderr
+    assert not mark.exists()
 
 
 def test_memory_without_end_ends_in_words(place, kernel):
@@ -193,12 +206,52 @@ def test_processes_without_end_end_in_words(place, kernel):
     assert done.stderr.strip()
 
 
-def supervised(place: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A program of this machine in the place of a kernel."""
+@pytest.fixture(scope="module")
+def behind():
+    """What came of each way of a broken kernel, and whether this machine has a wall for files."""
     if not AGENT.is_file():
         pytest.skip(f"{AGENT}: missing; `make build` makes it")
-    return subprocess.run(
-        [AGENT, "supervise", place, *words],
-        cwd=place, capture_output=True, text=True, timeout=600, check=False,
-        stdin=subprocess.DEVNULL, env={**os.environ, **variables},
-    )  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        run, scratch, out = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fairway-wall-")))
+            for _ in range(3)
+        )
+        (out / "file").write_text("of this machine")
+        foreign = stack.enter_context(subprocess.Popen(["sleep", "1000"]))
+        stack.callback(foreign.kill)
+        probe = Path(wall_ways.__file__).resolve()
+        supervisor = subprocess.Popen(
+            [AGENT, "supervise", run, sys.executable, "-B", probe],
+            cwd=run,
+            stdin=subprocess.PIPE,
+            env={
+                **os.environ,
+                "TMPDIR": str(scratch),
+                wall_ways.PLACE: str(out),
+                wall_ways.FOREIGN: str(foreign.pid),
+            },
+        )
+        with supervisor:
+            assert supervisor.wait(600) == 0
+        scratch.mkdir(exist_ok=True)
+        assert foreign.poll() is None
+        assert (out / "file").read_text() == "of this machine"
+        assert [path.name for path in out.iterdir()] == ["file"]
+        open_because = run / "wall"
+        yield (
+            json.loads((run / "results.json").read_text()),
+            open_because.read_text() if open_because.exists() else None,
+        )
+
+
+@pytest.mark.parametrize("way", wall_ways.WAYS, ids=lambda way: way.name)
+def test_a_broken_kernel_is_behind_a_wall(behind, way):
+    results, open_because = behind
+    if open_because is not None:
+        pytest.skip(f"this machine has no wall for files: {open_because}")
+    assert results[way.name] in way.expected
+
+
+def test_ways_of_a_kernel_are_told_apart():
+    names = [way.name for way in wall_ways.WAYS]
+    assert len(set(names)) == len(names) >= 50

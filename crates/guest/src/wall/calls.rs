@@ -164,10 +164,15 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32 as u64;
 
-/// Requests of ioctl(2): whether a file is a terminal, its size, and the bytes in a pipe (arch/um/os-Linux,
-/// tty.c and file.c).
-const REQUESTS: [u64; 4] =
-    [libc::TCGETS as u64, libc::TCGETS2 as u64, libc::TIOCGWINSZ as u64, libc::FIONREAD as u64];
+/// Requests of ioctl(2): whether a file is a terminal, its size, the bytes in a pipe (arch/um/os-Linux, tty.c
+/// and file.c), and to close a file at the next program, as fcntl(2) may.
+const REQUESTS: [u64; 5] = [
+    libc::TCGETS as u64,
+    libc::TCGETS2 as u64,
+    libc::TIOCGWINSZ as u64,
+    libc::FIONREAD as u64,
+    libc::FIOCLEX as u64,
+];
 
 /// The filter, made before the fork.
 pub struct Calls(BpfProgram);
