@@ -156,7 +156,9 @@ def _leaving(mark: Path) -> str:
     """The experiment whose program has the kernel start a helper when it crashes."""
     helper = HELPER % mark
     script = f"echo '{helper}' > /proc/sys/kernel/core_pattern; kill -SEGV $$"
-    program = f'kind = "program"\nfrom = "s0"\nto = "d0"\nprogram = {json.dumps(["sh", "-c", script])}\n'
+    program = (
+        f'kind = "program"\nfrom = "s0"\nto = "d0"\nprogram = {json.dumps(["sh", "-c", script])}\n'
+    )
     return f"{EXPERIMENT}[[flow]]\n{program}"
 
 

@@ -184,7 +184,7 @@ impl Running {
         let [root, directory] =
             [root.as_os_str().as_bytes(), directory.as_bytes()].map(CString::new);
         let (root, directory, host) = (root?, directory?, self.host.clone());
-        let apart = self.apart.clone();
+        let (apart, known) = (self.apart.clone(), rights::Known::ask()?);
         let enter = move || {
             apart.join()?;
             unshare(CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWNS)?;
@@ -199,7 +199,7 @@ impl Running {
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
             setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
-            rights::of_root()
+            rights::of_root(known)
         };
         // SAFETY: system calls alone, on memory that was made before the fork.
         unsafe { command.pre_exec(enter) };

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use std::fs;
 use std::io;
 
 use nix::sys::prctl;
@@ -52,16 +53,32 @@ struct Word {
 
 const VERSION_3: u32 = 0x2008_0522;
 
+/// The last capability that the kernel knows.
+#[derive(Clone, Copy)]
+pub struct Known(u32);
+
+impl Known {
+    /// Asks the kernel. To try until it knows one no more would be a system call that fails, and those take
+    /// virtual time.
+    pub fn ask() -> io::Result<Self> {
+        let last = fs::read_to_string("/proc/sys/kernel/cap_last_cap")?;
+        match last.trim().parse() {
+            Ok(last) if last < u64::BITS => Ok(Known(last)),
+            _ => Err(io::Error::other(format!("{last:?} in /proc/sys/kernel/cap_last_cap"))),
+        }
+    }
+}
+
 /// Leaves this process the capabilities of root on a host, and no way to more. It makes system calls alone,
 /// so that it may stand between fork and exec.
-pub fn of_root() -> io::Result<()> {
+pub fn of_root(known: Known) -> io::Result<()> {
     let kept = OF_ROOT.iter().chain([&CHROOT]).fold(0, |bits, (number, _)| bits | 1 << number);
-    keep(kept)
+    keep(kept, known)
 }
 
 /// Leaves this process no capability at all.
 pub fn none() -> io::Result<()> {
-    keep(0)
+    keep(0, Known::ask()?)
 }
 
 /// Leaves this process, on the host, what it reads files with, of what it has: User-Mode Linux as root needs
@@ -81,18 +98,11 @@ pub fn to_read() -> io::Result<()> {
 }
 
 /// Leaves this process, and whatever it executes, the capabilities of a set of bits.
-fn keep(bits: u64) -> io::Result<()> {
-    // The bounding set first: that takes a capability that may be gone afterwards.
-    for number in 0..u64::BITS {
+fn keep(bits: u64, known: Known) -> io::Result<()> {
+    // The bounding set first: that takes a capability that is gone afterwards.
+    for number in (0..=known.0).filter(|number| bits & 1 << number == 0) {
         // SAFETY: numbers alone.
-        let known = unsafe { libc::prctl(libc::PR_CAPBSET_READ, libc::c_ulong::from(number)) };
-        if known < 0 {
-            break;
-        }
-        if known == 1 && bits & 1 << number == 0 {
-            // SAFETY: numbers alone.
-            checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number)) })?;
-        }
+        checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number)) })?;
     }
     let (operation, zero) = (libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0 as libc::c_ulong);
     // SAFETY: numbers alone.

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from fairway._core import Cancelled
+from fairway.backends.linux import wall
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
+from fairway.backends.linux.wall import AGENT
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import quantities, text
 from fairway.ground.temporary import Temporary
 
-#: The program that runs inside of the kernel, and the supervisor.
-AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
 #: The network that its kernel loads.
 NETWORK = AGENT.with_name("libfairway-network.so")
 #: Names another patience: seconds of real time that may pass without progress.
@@ -55,11 +55,6 @@ _UNMAPPED = "UML ran out of memory on the host side"
 _KILLED = re.compile(r"Out of memory: Killed process \d{1,10} \((.{0,64}?)\) total-vm")
 #: The run directory as the kernel's process sees it: its working directory.
 _HERE = "/proc/self/cwd"
-#: Beside why.
-OPEN_WALL = (
-    "this machine has no second wall around the kernel: if a program broke the kernel from inside, it "
-    "could write your files; Linux 5.13 or later with Landlock has one"
-)
 #: Exit codes of the supervisor: this and more are signals.
 _SIGNALLED = 128
 #: Where the supervisor says why the host places the kernel's memory at random, if it does.
@@ -112,7 +107,7 @@ def cautions(directory: Path) -> list[str]:
             "seccomp profile that allows personality(2)"
         )
     if why := _tail(directory / _OPEN, _LAST_BYTES):
-        said.append(f"{OPEN_WALL} ({why})")
+        said.append(wall.missing(why))
     return said
 
 
