@@ -1,12 +1,11 @@
 """Ways of a kernel that is broken: a table, and the program that tries each in the kernel's place.
 
-`fairway-guest supervise` starts it as it does a kernel, behind the wall, with the rights of its user. It
-needs nothing but ctypes.
+`fairway-guest supervise` starts it as it does a kernel, behind the wall, with the rights of its
+user. It needs ctypes alone.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -21,8 +20,7 @@ from ways_out import CALLS, Way, call, checked, libc, mounts, prctl, tried, trie
 PLACE, FOREIGN = "WALL_PLACE", "WALL_FOREIGN"
 #: More numbers of system calls on x86-64.
 MORE = {
-    "clone3": 435, "openat2": 437, "memfd_create": 319, "landlock_create_ruleset": 444, "setxattr": 188,
-    "utimensat": 280, "process_vm_readv": 310, "msgget": 68, "socket": 41,
+    "msgget": 68, "process_vm_readv": 310, "memfd_create": 319, "clone3": 435,
 }  # fmt: skip
 CALLS.update(MORE)
 #: Who has started this program.

@@ -1,7 +1,8 @@
-"""Known ways out of a host: a table, and the program that tries each of them from inside, as root.
+"""Known ways out of a host: a table, and the program that tries each from inside, as root.
 
-Started as a program it prints what came of each as JSON, or with `walk` what it could write of /proc and
-/sys. It is read by tests, by the page of walls, and by any python3 inside: it needs nothing but ctypes.
+Started as a program it prints the result of each as JSON, or with `walk` the files of /proc and
+/sys that took a write. Tests read it, the page of walls, and any python3 inside: it needs ctypes
+alone.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Way:
 
     Attributes:
         tried: In words, for the page.
-        expected: Results that keep the wall whole: names of errors, or sentences of the way itself. The
-            second and later ones are of other kernels and machines.
+        expected: Results that keep the wall whole: names of errors, or sentences of the way
+            itself. The second and later ones are of other kernels and machines.
         go: Tries it.
     """
 
@@ -139,7 +140,7 @@ def foreign_processes() -> str:
 
 
 def only_in_layer(path: str) -> str:
-    """Whether it was written, which is so for this host alone: the test looks at the file outside."""
+    """Write it, for this host alone: the test looks at the file outside."""
     with open(path, "w") as file:
         file.write("written inside")
     return "only this host sees it"
@@ -447,10 +448,8 @@ def walk() -> list[str]:
 def main() -> None:
     """Print the results."""
     os.makedirs("/mnt", exist_ok=True)
-    if sys.argv[1:] == ["walk"]:
-        print(json.dumps(walk()))
-    else:
-        print(json.dumps({way.name: tried(way) for way in WAYS}))
+    is_walk = sys.argv[1:] == ["walk"]
+    json.dump(walk() if is_walk else {way.name: tried(way) for way in WAYS}, sys.stdout)
 
 
 if __name__ == "__main__":

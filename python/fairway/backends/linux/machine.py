@@ -75,7 +75,7 @@ def run_directory() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_directory(place: Path) -> Iterator[Path]:
-    """A private directory for the memory of one machine: beside the run directory, all it can write.
+    """A private directory for the memory of one machine, all it can write but for its run.
 
     The supervisor removes it, too, if this process is gone.
     """
