@@ -101,6 +101,8 @@ def clone_namespace() -> str:
 WAYS = (
     Way("run directory", "make, write, rename and remove files there", ("done",), run_directory),
     Way("memory", "make a file without a name in its own directory", ("done",), scratch),
+    Way("consoles", "open `/dev/null` to read and to write", ("done",),
+        opens(lambda: "/dev/null", os.O_RDWR)),
     Way("read", "read a file of this machine", ("done",),
         does(lambda: Path(place("file")).read_text())),
     Way("write", "open a file of this machine to write", _FILES,

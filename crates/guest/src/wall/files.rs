@@ -18,6 +18,10 @@ use super::Places;
 /// (Linux 6.12) has signals and abstract sockets, 4 TCP, 3 truncation.
 const NEWEST: ABI = ABI::V6;
 
+/// The consoles that nobody reads and writes (arch/um/drivers/null.c): without it the kernel has no console
+/// at all.
+const NO_CONSOLE: &str = "/dev/null";
+
 /// A wall that is made and not yet entered.
 pub type Rules = RulesetCreated;
 
@@ -32,7 +36,8 @@ pub fn supervise(places: &Places) -> io::Result<()> {
             rules = allow(rules, parent, AccessFs::RemoveDir.into())?;
         }
     }
-    restrict(rules)
+    // What a wall takes, one behind it cannot give back.
+    restrict(allow(rules, Path::new(NO_CONSOLE), AccessFs::WriteFile.into())?)
 }
 
 /// The wall of a kernel: files and directories in its places, neither links nor devices.
@@ -47,8 +52,7 @@ pub fn of_a_kernel(places: &Places) -> io::Result<Rules> {
     for place in places.all() {
         rules = allow(rules, place, written)?;
     }
-    // The consoles that nobody reads (arch/um/drivers/null.c).
-    allow(rules, Path::new("/dev/null"), AccessFs::WriteFile.into())
+    allow(rules, Path::new(NO_CONSOLE), AccessFs::WriteFile.into())
 }
 
 /// Puts the calling process behind a wall.
