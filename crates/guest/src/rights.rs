@@ -81,40 +81,56 @@ pub fn none() -> io::Result<()> {
     keep(0, Known::ask()?)
 }
 
-/// Leaves this process, on the host, what it reads files with, of what it has: User-Mode Linux as root needs
-/// nothing else.
+/// Leaves the program that this process executes next, on the host, what it reads files with, of what the
+/// process has: User-Mode Linux as root needs nothing else.
+///
+/// The process itself keeps the rest until then. A program that had more than the process would lose its
+/// personality, and with it the places of its memory (`cap_bprm_creds_from_file` of security/commoncap.c).
 pub fn to_read() -> io::Result<()> {
     const DAC_OVERRIDE: u32 = 1;
     const DAC_READ_SEARCH: u32 = 2;
+    prctl::set_no_new_privs()?;
+    match bound(1 << DAC_OVERRIDE | 1 << DAC_READ_SEARCH, Known::ask()?) {
+        // Who may not give capabilities up is not root.
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+        other => other?,
+    }
+    clear_ambient()?;
     let header = Header { version: VERSION_3, pid: 0 };
     let mut words = [Word::default(); 2];
     // SAFETY: the header and both words that its version asks for live longer than the call.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, words.as_mut_ptr()) };
     checked(got as libc::c_int)?;
-    let [low, _] = words.map(|word| word.permitted);
-    // Without new privileges, root gets no others by executing a program (capabilities(7)).
-    prctl::set_no_new_privs()?;
-    set((low & (1 << DAC_OVERRIDE | 1 << DAC_READ_SEARCH)).into())
+    set(words.map(|word| Word { inheritable: 0, ..word }))
 }
 
 /// Leaves this process, and whatever it executes, the capabilities of a set of bits.
 fn keep(bits: u64, known: Known) -> io::Result<()> {
     // The bounding set first: that takes a capability that is gone afterwards.
-    for number in (0..=known.0).filter(|number| bits & 1 << number == 0) {
-        // SAFETY: numbers alone.
-        checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number)) })?;
-    }
-    let (operation, zero) = (libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0 as libc::c_ulong);
-    // SAFETY: numbers alone.
-    checked(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, operation, zero, zero, zero) })?;
-    set(bits)?;
+    bound(bits, known)?;
+    clear_ambient()?;
+    let word = |bits: u32| Word { effective: bits, permitted: bits, inheritable: 0 };
+    set([word(bits as u32), word((bits >> 32) as u32)])?;
     // Files with more rights, such as sudo, give none of them.
     Ok(prctl::set_no_new_privs()?)
 }
 
-fn set(bits: u64) -> io::Result<()> {
-    let word = |bits: u32| Word { effective: bits, permitted: bits, inheritable: 0 };
-    let words = [word(bits as u32), word((bits >> 32) as u32)];
+/// Takes all capabilities but a set of bits from the bounding set.
+fn bound(bits: u64, known: Known) -> io::Result<()> {
+    for number in (0..=known.0).filter(|number| bits & 1 << number == 0) {
+        // SAFETY: numbers alone.
+        checked(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, libc::c_ulong::from(number)) })?;
+    }
+    Ok(())
+}
+
+fn clear_ambient() -> io::Result<()> {
+    let (operation, zero) = (libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0 as libc::c_ulong);
+    // SAFETY: numbers alone.
+    checked(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, operation, zero, zero, zero) })
+}
+
+fn set(words: [Word; 2]) -> io::Result<()> {
     let header = Header { version: VERSION_3, pid: 0 };
     // SAFETY: the header and both words that its version asks for live longer than the call.
     let set = unsafe { libc::syscall(libc::SYS_capset, &raw const header, words.as_ptr()) };

@@ -283,6 +283,8 @@ fn the_place_of_the_memory_ends_with_the_kernel() {
     let scratch = std::env::temp_dir().join(format!("fairway-scratch-{}", std::process::id()));
     fs::create_dir_all(&scratch).unwrap();
     let mut supervisor = Command::new(env!("CARGO_BIN_EXE_fairway-guest"));
+    // Its end would be that of the supervisor.
+    let (input, open) = io::pipe().unwrap();
     let directory = scratch.with_extension("run");
     fs::create_dir_all(&directory).unwrap();
     let status = supervisor
@@ -290,9 +292,10 @@ fn the_place_of_the_memory_ends_with_the_kernel() {
         .args([&directory, Path::new("/bin/sh")])
         .args(["-c", "echo x > $TMPDIR/memory && rm $TMPDIR/memory"])
         .env("TMPDIR", &scratch)
-        .stdin(Stdio::piped())
+        .stdin(input)
         .status()
         .unwrap();
+    drop(open);
     assert_eq!((status.code(), scratch.exists()), (Some(0), false));
     fs::remove_dir_all(directory).unwrap();
 }
