@@ -21,8 +21,8 @@ import small_studies
 import wall_ways
 import ways_out
 from fairway.backends.linux import cache
+from fairway.backends.linux.confinement import AGENT
 from fairway.backends.linux.shell import FAILED, OUT_OF_TIME
-from fairway.backends.linux.wall import AGENT
 
 EXPERIMENT = """
 duration = "10 s"
@@ -242,7 +242,7 @@ def behind():
         assert foreign.poll() is None
         assert (out / "file").read_text() == "of this machine"
         assert [path.name for path in out.iterdir()] == ["file"]
-        open_because = run / "wall"
+        open_because = run / "unconfined"
         yield (
             json.loads((run / "results.json").read_text()),
             open_because.read_text() if open_because.exists() else None,

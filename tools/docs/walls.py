@@ -25,13 +25,13 @@ PLACE = "<!-- ways: {} -->\n"
 END = "<!-- end -->"
 
 
-def ways(found: tuple[ways_out.Way, ...]) -> str:
+def rows(found: tuple[ways_out.Attempt, ...]) -> str:
     """A line for each way."""
     header = ["way", "tried", "result"]
     return table(header, ([way.name, capitalised(way.tried), result(way)] for way in found))
 
 
-def result(way: ways_out.Way) -> str:
+def result(way: ways_out.Attempt) -> str:
     """The result that is expected, and those of other kernels and machines."""
     shown = [f"`{one}`" if re.fullmatch("E[A-Z]+", one) else one for one in way.expected]
     return " or ".join(shown)
@@ -45,7 +45,7 @@ def written(page: str) -> str:
         _, end, after = rest.partition(END)
         if not end:
             sys.exit(f"{PAGE}: expected {place.strip()} and then {END}; put them back")
-        page = f"{before}{place}\n{ways(found)}\n{end}{after}"
+        page = f"{before}{place}\n{rows(found)}\n{end}{after}"
     return page
 
 

@@ -8,6 +8,7 @@
 mod apart;
 mod beginning;
 mod capture;
+mod confinement;
 mod connection;
 mod counters;
 mod datagrams;
@@ -25,7 +26,6 @@ mod sys;
 mod threads;
 mod transfer;
 mod views;
-mod wall;
 mod watch;
 
 use std::fmt::Display;
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
         if first.as_ref().is_some_and(|first| first == supervise::COMMAND) {
             return supervise::supervise(arguments);
         }
-        if first.is_some_and(|first| first == wall::COMMAND) {
-            return wall::tell();
+        if first.is_some_and(|first| first == confinement::COMMAND) {
+            return confinement::tell();
         }
         eprintln!(
             "fairway-guest is started by Fairway as the first process of a kernel of its own"

@@ -27,7 +27,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
-use crate::wall::{Places, Wall};
+use crate::confinement::{Confinement, Places};
 
 /// What the supervisor is asked to do by its first argument.
 pub const COMMAND: &str = "supervise";
@@ -90,7 +90,7 @@ impl Supervisor {
         let scratch = std::env::var_os(SCRATCH).map(PathBuf::from);
         let places = Places { directory: directory.into(), scratch };
         // Last: the mark of a processor is a socket, and a personality no call of a kernel.
-        let mut wall = Wall::raise(&places)
+        let mut wall = Confinement::raise(&places)
             .map_err(|error| io::Error::other(format!("confining the kernel: {error}")))?;
         let mut command = Command::new(&kernel);
         command.args(arguments).stdin(Stdio::null()).process_group(0);

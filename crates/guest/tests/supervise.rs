@@ -242,7 +242,7 @@ fn write_beside(
     let beside = PathBuf::from(format!("{}-beside", directory.display()));
     assert_eq!(beside.exists(), code == 0, "{}", beside.display());
     let _ = fs::remove_file(beside);
-    (code, fs::read_to_string(directory.join("wall")).ok())
+    (code, fs::read_to_string(directory.join("unconfined")).ok())
 }
 
 #[test]

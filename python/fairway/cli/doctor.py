@@ -276,9 +276,9 @@ def _linux_kernel() -> Check:
 
 
 def _wall() -> Check:
-    from fairway.backends.linux.wall import wall
+    from fairway.backends.linux.confinement import confinement
 
-    found = wall()
+    found = confinement()
     if found.is_there:
         return Check("wall of kernels", "ok", found.text)
     return Check("wall of kernels", "optional", found.text, found.remedy)

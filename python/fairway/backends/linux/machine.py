@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from fairway._core import Cancelled
-from fairway.backends.linux import wall
+from fairway.backends.linux import confinement
+from fairway.backends.linux.confinement import AGENT
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
-from fairway.backends.linux.wall import AGENT
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import quantities, text
 from fairway.ground.temporary import Temporary
@@ -60,7 +60,7 @@ _SIGNALLED = 128
 #: Where the supervisor says why the host places the kernel's memory at random, if it does.
 _ASLR = "aslr"
 #: Where it says why the kernel could write files of this machine, if it could.
-_OPEN = "wall"
+_OPEN = "unconfined"
 
 
 @contextlib.contextmanager
@@ -107,7 +107,7 @@ def cautions(directory: Path) -> list[str]:
             "seccomp profile that allows personality(2)"
         )
     if why := _tail(directory / _OPEN, _LAST_BYTES):
-        said.append(wall.missing(why))
+        said.append(confinement.missing(why))
     return said
 
 

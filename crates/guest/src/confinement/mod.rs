@@ -18,9 +18,9 @@ use nix::sys::prctl;
 use crate::rights;
 
 /// What the program is asked by its first argument: by what this host keeps its files.
-pub const COMMAND: &str = "wall";
+pub const COMMAND: &str = "confinement";
 /// File of the run directory that says why the kernel could write files of this machine, if it could.
-const OPEN: &str = "wall";
+const OPEN: &str = "unconfined";
 
 /// What the wall leaves writable.
 pub struct Places {
@@ -37,7 +37,7 @@ impl Places {
 }
 
 /// The wall that a kernel's process is put behind before it is executed.
-pub struct Wall {
+pub struct Confinement {
     files: Files,
     calls: calls::Calls,
 }
@@ -49,7 +49,7 @@ enum Files {
     Nothing,
 }
 
-impl Wall {
+impl Confinement {
     /// Puts the calling process, the supervisor, behind its own wall and makes that of the kernel.
     ///
     /// If this host has no means to keep its files, a file in the run directory says so.
@@ -68,7 +68,7 @@ impl Wall {
                 }
             },
         };
-        Ok(Wall { files, calls })
+        Ok(Confinement { files, calls })
     }
 
     /// Puts the calling process behind the wall: between fork and exec, of a process with one thread.
@@ -86,7 +86,7 @@ impl Wall {
     }
 }
 
-/// `wall`: prints by what this host keeps its files from a kernel; by nothing, why, with exit code 1.
+/// `confinement`: prints by what this host keeps its files from a kernel; by nothing, why, with exit code 1.
 pub fn tell() -> ExitCode {
     let no_landlock = match files::version() {
         Ok(version) => {

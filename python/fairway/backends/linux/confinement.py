@@ -14,7 +14,7 @@ _REMEDY = "Linux 5.13 or later has one if Landlock is on; a container must not r
 
 
 @dataclass(frozen=True)
-class Wall:
+class Confinement:
     """What keeps them, or why nothing does."""
 
     is_there: bool
@@ -22,11 +22,11 @@ class Wall:
     remedy: str = ""
 
 
-def wall() -> Wall:
+def confinement() -> Confinement:
     """Ask the supervisor, which makes the wall."""
     try:
         said = subprocess.run(
-            [AGENT, "wall"],
+            [AGENT, "confinement"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -34,10 +34,10 @@ def wall() -> Wall:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Wall(False, f"unknown: {error}", "install Fairway again: make build")
+        return Confinement(False, f"unknown: {error}", "install Fairway again: make build")
     if said.returncode == 0:
-        return Wall(True, said.stdout.strip())
-    return Wall(False, f"none ({said.stdout.strip()})", _REMEDY)
+        return Confinement(True, said.stdout.strip())
+    return Confinement(False, f"none ({said.stdout.strip()})", _REMEDY)
 
 
 def missing(why: str) -> str:
