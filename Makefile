@@ -245,6 +245,7 @@ lint-python: $(BUILT)
 lint-docs: $(BUILT)
 	$(BIN)/python tools/docs/figures.py --check
 	$(BIN)/python tools/docs/fidelity.py --check
+	$(BIN)/python tools/docs/walls.py --check
 
 # Licences, bans and sources need no network. Advisories do: where their data cannot be reached, a
 # line says so, and what could be checked decides; with ADVISORIES=required, as for a release, it fails.

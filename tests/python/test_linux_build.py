@@ -20,6 +20,7 @@ from fairway.backends.linux.recipe import (
     CLOCK,
     COPIES,
     DEVICES,
+    DUMPS,
     EDITS,
     HZ,
     PROGRAMS,
@@ -36,6 +37,7 @@ from fairway.errors import InputError
 from waiting import PATIENCE_S, until
 
 KCONFIG = "config MORE\n\tint\n\nconfig HZ\n\tint\n\tdefault 100\n\nconfig NR_CPUS\n"
+FORMATS = 'config COREDUMP\n\tbool "Enable core dump support" if EXPERT\n\tdefault y\n\thelp\n'
 OFFSETS = "#ifdef FP_XSTATE_MAGIC1\n\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n#else\n"
 UTIL = """\
 #include <stdio.h>
@@ -111,6 +113,7 @@ def fake_tree(place: Path, **files: str) -> Path:
         "Makefile": MAKEFILE,
         "Kbuild": "",
         "arch/um/Kconfig": KCONFIG,
+        "fs/Kconfig.binfmt": FORMATS,
         "arch/x86/um/user-offsets.c": OFFSETS,
         "arch/um/os-Linux/util.c": UTIL,
         "arch/um/os-Linux/signal.c": SIGNALS,
@@ -150,6 +153,7 @@ def test_the_edits_change_what_they_name_and_nothing_else(tmp_path):
     tree = fake_tree(tmp_path / "tree")
     assert apply(tree) == ([*EDITS], [])
     assert (tree / HZ.file).read_text() == KCONFIG.replace("default 100\n", "default 1000\n")
+    assert (tree / DUMPS.file).read_text() == FORMATS.replace("default y", "default n")
     assert (tree / REGISTERS.file).read_text() == OFFSETS.replace("2696", "12288")
     util = (tree / RANDOMNESS.file).read_text()
     assert "return fairway_getrandom(buf, len, flags);" in util
@@ -189,7 +193,7 @@ def test_without_the_edit_of_devices_a_kernel_has_no_network_of_ours(tmp_path):
 
 
 def test_no_edit_is_in_the_network_stack():
-    places = ("arch/um/", "arch/x86/um/", "kernel/time/")
+    places = ("arch/um/", "arch/x86/um/", "kernel/time/", "fs/Kconfig")
     assert all(edit.file.startswith(places) for edit in EDITS)
 
 
@@ -280,6 +284,19 @@ def test_what_a_fragment_asks_for_is_looked_up_by_group():
     assert missing_options(fragment, "CONFIG_A=y\nCONFIG_B=4\nCONFIG_C=y\n") == (
         ["CONFIG_B=3"], ["CONFIG_D=y"])  # fmt: skip
     assert missing_options(fragment, fragment) == ([], [])
+    # An option that shall be off is there with a value, with none, or not at all.
+    off = "# CONFIG_E is not set"
+    for configuration, lacking in (("CONFIG_E=y", [off]), ('CONFIG_E=""', [off]), (off, []),
+                                   ("CONFIG_EF=y", [])):  # fmt: skip
+        assert missing_options(off, configuration) == (lacking, [])
+
+
+def test_a_kernel_with_core_dumps_or_helpers_is_not_built():
+    fragment = recipe().fragment
+    configuration = fragment.replace("# CONFIG_COREDUMP is not set", "CONFIG_COREDUMP=y")
+    assert missing_options(fragment, configuration) == (["# CONFIG_COREDUMP is not set"], [])
+    for option in ("CONFIG_STATIC_USERMODEHELPER=y", 'CONFIG_STATIC_USERMODEHELPER_PATH=""'):
+        assert missing_options(fragment, fragment.replace(option, "")) == ([option], [])
 
 
 def test_missing_tools_are_listed_with_one_command(tmp_path, monkeypatch):

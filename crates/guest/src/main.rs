@@ -5,8 +5,10 @@
 //! `watch`, `states` and `counters` are what is measured, `run` is when. The same program is what
 //! starts such a kernel on the host: `supervise`.
 
+mod apart;
 mod beginning;
 mod capture;
+mod confinement;
 mod connection;
 mod counters;
 mod datagrams;
@@ -14,6 +16,7 @@ mod driven;
 mod hosts;
 mod packet;
 mod programs;
+mod rights;
 mod run;
 mod saved_files;
 mod setup;
@@ -22,6 +25,7 @@ mod supervise;
 mod sys;
 mod threads;
 mod transfer;
+mod views;
 mod watch;
 
 use std::fmt::Display;
@@ -56,8 +60,12 @@ impl Error {
 fn main() -> ExitCode {
     if std::process::id() != 1 {
         let mut arguments = std::env::args_os().skip(1);
-        if arguments.next().is_some_and(|first| first == supervise::COMMAND) {
+        let first = arguments.next();
+        if first.as_ref().is_some_and(|first| first == supervise::COMMAND) {
             return supervise::supervise(arguments);
+        }
+        if first.is_some_and(|first| first == confinement::COMMAND) {
+            return confinement::tell();
         }
         eprintln!(
             "fairway-guest is started by Fairway as the first process of a kernel of its own"
@@ -92,6 +100,6 @@ fn carry_out() -> Result<(), Error> {
     let plan: Plan =
         serde_json::from_slice(&text).map_err(|error| Error::new("reading plan.json", error))?;
     let namespaces = setup::make_network(&plan)?;
-    hosts::make(&plan, &namespaces)?;
-    run::run(&plan, &namespaces)
+    let hosts = hosts::make(&plan, &namespaces)?;
+    run::run(&plan, &namespaces, &hosts)
 }

@@ -25,7 +25,9 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{Pid, chdir, pivot_root, sethostname};
 
 use crate::Error;
+use crate::apart::Apart;
 use crate::hosts;
+use crate::rights;
 use crate::setup::{Namespaces, RUN_DIRECTORY};
 use crate::sys;
 
@@ -68,6 +70,7 @@ pub fn set_date(plan: &Plan, begin_ns: u64) -> io::Result<()> {
 pub fn start(
     plan: &Plan,
     namespaces: &Namespaces,
+    hosts: &[Apart],
     begin_ns: u64,
     is_server: bool,
 ) -> Result<Vec<(usize, Program)>, Error> {
@@ -75,7 +78,8 @@ pub fn start(
     let programs = programs.filter(|(_, program)| program.start_ns.is_none() == is_server);
     let mut started = Vec::new();
     for (index, program) in programs {
-        let host = plan.hosts.get(program.host).ok_or_else(|| {
+        let host = plan.hosts.get(program.host).zip(hosts.get(program.host));
+        let (host, apart) = host.ok_or_else(|| {
             Error::new("reading the plan", format!("there is no host {}", program.host))
         })?;
         // Threads are in the namespace of the thread that starts them, and so are their children.
@@ -85,6 +89,7 @@ pub fn start(
             index,
             plan: program.clone(),
             host: host.name.clone(),
+            apart: apart.clone(),
             begin_ns,
             state: Arc::clone(&state),
         };
@@ -121,6 +126,7 @@ struct Running {
     index: usize,
     plan: ProgramPlan,
     host: String,
+    apart: Apart,
     begin_ns: u64,
     state: Arc<Mutex<ProgramTotals>>,
 }
@@ -132,7 +138,7 @@ impl Running {
         sys::sleep_until(start_ns);
         let started = self.command().and_then(|mut command| {
             lock(&self.state).started_ns = Some(self.now_ns());
-            let mut child = command.spawn()?;
+            let mut child = self.apart.start(|| command.spawn())?;
             // Its ends of the pipes would keep them open.
             drop(command);
             self.keep_outputs(&mut child)?;
@@ -178,7 +184,9 @@ impl Running {
         let [root, directory] =
             [root.as_os_str().as_bytes(), directory.as_bytes()].map(CString::new);
         let (root, directory, host) = (root?, directory?, self.host.clone());
+        let (apart, known) = (self.apart.clone(), rights::Known::ask()?);
         let enter = move || {
+            apart.join()?;
             unshare(CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWNS)?;
             sethostname(&host)?;
             // Unlike chroot, it leaves nothing outside of the root to go to: the old root is put over
@@ -189,8 +197,9 @@ impl Running {
             chdir(directory.as_c_str())?;
             umask(USUAL_MASK);
             setrlimit(Resource::RLIMIT_NOFILE, OPEN_FILES[0], OPEN_FILES[1])?;
+            setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
             prctl::set_timerslack(TIMER_SLACK_NS.into())?;
-            sys::withhold_capabilities()
+            rights::of_root(known)
         };
         // SAFETY: system calls alone, on memory that was made before the fork.
         unsafe { command.pre_exec(enter) };
@@ -246,7 +255,7 @@ fn working_directory(root: &Path, path: &str) -> io::Result<OwnedFd> {
     let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_IN_ROOT);
     openat2(File::open(root)?, path, how).map_err(|errno| {
         let hint = match errno {
-            Errno::ENOENT => "; a host has its own /dev/pts, /dev/shm, /proc, /run and /sys",
+            Errno::ENOENT => "; a host has its own /dev, /proc, /run and /sys",
             _ => "",
         };
         io::Error::other(format!("its working directory {path}: {}{hint}", errno.desc()))
@@ -308,7 +317,7 @@ mod tests {
             (
                 "/home/gone",
                 "its working directory /home/gone: No such file or directory; \
-                 a host has its own /dev/pts, /dev/shm, /proc, /run and /sys",
+                 a host has its own /dev, /proc, /run and /sys",
             ),
             ("/home/file", "its working directory /home/file: Not a directory"),
         ] {

@@ -14,6 +14,7 @@ use fairway_guest::record::{
 };
 
 use crate::Error;
+use crate::apart::Apart;
 use crate::beginning::{LEAD_NS, now_and_beginning};
 use crate::connection::{self, Connection};
 use crate::counters::{Asker, Counters};
@@ -43,8 +44,8 @@ const LONGEST_PROGRESS_NS: u64 = 500_000_000;
 const BYTES_RECEIVED_AT: usize = 128;
 const DATA_SEGS_OUT_AT: usize = 156;
 
-pub fn run(plan: &Plan, namespaces: &Namespaces) -> Result<(), Error> {
-    let mut run = Run::prepare(plan, namespaces)?;
+pub fn run(plan: &Plan, namespaces: &Namespaces, hosts: &[Apart]) -> Result<(), Error> {
+    let mut run = Run::prepare(plan, namespaces, hosts)?;
     run.go()?;
     run.finish()
 }
@@ -81,7 +82,7 @@ struct QueuePlace {
 }
 
 impl<'a> Run<'a> {
-    fn prepare(plan: &'a Plan, namespaces: &'a Namespaces) -> Result<Self, Error> {
+    fn prepare(plan: &'a Plan, namespaces: &'a Namespaces, hosts: &[Apart]) -> Result<Self, Error> {
         let mut watch = Watch::open(plan, namespaces)?;
         let places = queue_places(plan, namespaces)?;
         namespaces.leave()?;
@@ -102,7 +103,7 @@ impl<'a> Run<'a> {
         }
         let begin_wall_ns = sys::wall_ns().map_err(failed)? + (begin_ns - now_ns);
         watch.begin(begin_wall_ns);
-        let mut programs = programs::start(plan, namespaces, begin_ns, true)?;
+        let mut programs = programs::start(plan, namespaces, hosts, begin_ns, true)?;
         let threaded = plan.flows.iter().filter(|flow| !flow.is_driven).count();
         let threads = connection::THREADS * threaded + plan.datagrams.len();
         let mut stacks =
@@ -131,7 +132,7 @@ impl<'a> Run<'a> {
         let datagrams = datagrams.collect::<Result<_, _>>()?;
         namespaces.leave()?;
         let transfers = transfer::start(plan, namespaces, begin_ns)?;
-        programs.extend(programs::start(plan, namespaces, begin_ns, false)?);
+        programs.extend(programs::start(plan, namespaces, hosts, begin_ns, false)?);
         programs.sort_by_key(|(index, _)| *index);
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")
             .map_err(|error| Error::new("asking for the kernel's release", error))?;

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use fairway_guest::plan::{Keep, Plan};
@@ -160,7 +160,9 @@ impl Copying<'_> {
             return Err(too_much());
         }
         self.budget.files -= 1;
-        let mut copy = File::create_new(target)?;
+        // Readable here, and executable if it was. The wall around the kernel lets it change no mode later.
+        let mode = 0o644 | (metadata.mode() & 0o111);
+        let mut copy = File::options().write(true).create_new(true).mode(mode).open(target)?;
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             let length = match source.read(&mut piece) {
@@ -174,8 +176,6 @@ impl Copying<'_> {
             copy.write_all(&piece[..length])?;
             self.saved.bytes += length as u64;
         }
-        // Readable here, and executable if it was.
-        copy.set_permissions(fs::Permissions::from_mode(0o644 | (metadata.mode() & 0o111)))?;
         self.saved.files += 1;
         Ok(())
     }

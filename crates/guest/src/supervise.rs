@@ -27,8 +27,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
+use crate::confinement::{Confinement, Places};
+
 /// What the supervisor is asked to do by its first argument.
 pub const COMMAND: &str = "supervise";
+/// Names the directory of the kernel's memory (arch/um/os-Linux/mem.c, `which_tmpdir`).
+const SCRATCH: &str = "TMPDIR";
 /// File of the run directory that says why the host places the kernel's memory at random, if it does.
 const ASLR: &str = "aslr";
 /// Exit code when the kernel could not be started, as a shell has it.
@@ -50,7 +54,7 @@ pub fn supervise(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 struct Supervisor {
-    directory: PathBuf,
+    places: Places,
     kernel: std::process::Child,
     signals: SignalFd,
     /// Says that the processor is taken, until this is gone.
@@ -66,6 +70,7 @@ enum End {
 }
 
 impl Supervisor {
+    #[allow(unsafe_code)]
     fn start(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Self> {
         let (Some(directory), Some(kernel)) = (arguments.next(), arguments.next()) else {
             return Err(io::Error::other("needs a directory and a kernel"));
@@ -82,15 +87,19 @@ impl Supervisor {
         asked.thread_block()?;
         let processor = take_a_processor();
         let signals = SignalFd::with_flags(&asked, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        let kernel = Command::new(&kernel)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| {
-                io::Error::other(format!("starting {}: {error}", kernel.to_string_lossy()))
-            })?;
-        Ok(Supervisor { directory: directory.into(), kernel, signals, _processor: processor })
+        let scratch = std::env::var_os(SCRATCH).map(PathBuf::from);
+        let places = Places { directory: directory.into(), scratch };
+        // Last: the mark of a processor is a socket, and a personality no call of a kernel.
+        let mut wall = Confinement::raise(&places)
+            .map_err(|error| io::Error::other(format!("confining the kernel: {error}")))?;
+        let mut command = Command::new(&kernel);
+        command.args(arguments).stdin(Stdio::null()).process_group(0);
+        // SAFETY: this process has one thread, so that the child has whole memory.
+        unsafe { command.pre_exec(move || wall.enter()) };
+        let kernel = command.spawn().map_err(|error| {
+            io::Error::other(format!("starting {}: {error}", kernel.to_string_lossy()))
+        })?;
+        Ok(Supervisor { places, kernel, signals, _processor: processor })
     }
 
     fn work(mut self) -> ExitCode {
@@ -100,8 +109,10 @@ impl Supervisor {
         let status = self.kernel.wait();
         kill_the_rest();
         if end == End::Alone {
-            let _ = fs::remove_dir_all(&self.directory);
+            let _ = fs::remove_dir_all(&self.places.directory);
         }
+        // Its only file had no name.
+        let _ = self.places.scratch.as_ref().map(fs::remove_dir);
         ExitCode::from(status.map_or(NOT_STARTED, code))
     }
 

@@ -25,22 +25,6 @@ const FRAMES_OF_BLOCK: u32 = 256;
 /// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`, where the address begins (`linux/if_packet.h`).
 const ADDRESS_AT: usize = 32;
 
-/// Capabilities that root on a host does not have: with them it could mount this machine's files again,
-/// writable, or reach the memory of the kernel and of its first process (`linux/capability.h`:
-/// CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_BOOT, CAP_MKNOD).
-const WITHHELD: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
-
-/// Takes those capabilities from the program that this process executes next.
-pub fn withhold_capabilities() -> io::Result<()> {
-    for capability in WITHHELD {
-        // SAFETY: numbers alone.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
-}
-
 /// Waits until a child has ended. It stays a zombie, whose number nobody else is given.
 pub fn wait_without_reaping(child: u32) -> io::Result<ExitStatus> {
     let child =

@@ -143,8 +143,8 @@ fn a_signal_ends_what_has_left_the_group_as_well() {
 
 const PERSONALITY: &str = "cat /proc/self/personality > $1/personality";
 
-/// What a container does: has every call of personality(2) fail with EPERM.
-fn refuse_personality() -> io::Result<()> {
+/// What a container does: has every call of a number fail with an error.
+fn refuse(number: libc::c_long, errno: libc::c_int) -> io::Result<()> {
     // The call's number, then: if it is that one, go on, else skip one instruction.
     let code = |code: u32, skipped: u8, value: u32| libc::sock_filter {
         code: code as u16,
@@ -152,11 +152,10 @@ fn refuse_personality() -> io::Result<()> {
         jf: skipped,
         k: value,
     };
-    let number = libc::SYS_personality as u32;
     let mut filter = [
         code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, number),
-        code(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, number as u32),
+        code(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | errno as u32),
         code(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
@@ -165,6 +164,10 @@ fn refuse_personality() -> io::Result<()> {
     let result =
         unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn refuse_personality() -> io::Result<()> {
+    refuse(libc::SYS_personality, libc::EPERM)
 }
 
 #[test]
@@ -220,6 +223,81 @@ fn no_two_kernels_have_the_same_processor() {
     end(first);
     end(second);
     assert_ne!(other, Some(taken));
+}
+
+/// Tries to write a file beside the run directory and one in it, and says how it went.
+const WRITING: &str = "(echo x > $1-beside) 2> $1/said; echo $? > $1/code; echo y > $1/inside";
+
+/// The exit code of writing beside the run directory, after the supervisor's process has done something,
+/// and why this host has no wall for files, if it has none.
+fn write_beside(
+    name: &str,
+    before: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) -> (u32, Option<String>) {
+    let mut supervised = Supervised::start_after(name, WRITING, before);
+    assert_eq!(supervised.end().code(), Some(0));
+    let directory = &supervised.directory;
+    assert_eq!(fs::read_to_string(directory.join("inside")).unwrap(), "y\n");
+    let code = supervised.number("code");
+    let beside = PathBuf::from(format!("{}-beside", directory.display()));
+    assert_eq!(beside.exists(), code == 0, "{}", beside.display());
+    let _ = fs::remove_file(beside);
+    (code, fs::read_to_string(directory.join("unconfined")).ok())
+}
+
+#[test]
+fn a_kernel_writes_nothing_beside_its_directory() {
+    let (code, open) = write_beside("walled", || Ok(()));
+    assert_eq!(code == 0, open.is_some(), "{open:?}");
+}
+
+#[test]
+fn a_namespace_of_mounts_takes_the_place_of_landlock() {
+    let refuse_landlock = || refuse(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
+    let (code, open) = write_beside("mounts", refuse_landlock);
+    match open {
+        None => assert_ne!(code, 0),
+        Some(why) => println!("skipped: this host has no namespaces of mounts: {why}"),
+    }
+}
+
+#[test]
+fn a_host_without_a_wall_is_told_of() {
+    let refuse_both = || {
+        refuse(libc::SYS_landlock_create_ruleset, libc::EOPNOTSUPP)?;
+        refuse(libc::SYS_unshare, libc::EPERM)
+    };
+    let (code, open) = write_beside("open", refuse_both);
+    assert_eq!(code, 0);
+    assert_eq!(
+        open.as_deref(),
+        Some(
+            "Landlock: Operation not supported (os error 95); \
+             mount namespace: Operation not permitted (os error 1)"
+        )
+    );
+}
+
+#[test]
+fn the_place_of_the_memory_ends_with_the_kernel() {
+    let scratch = std::env::temp_dir().join(format!("fairway-scratch-{}", std::process::id()));
+    fs::create_dir_all(&scratch).unwrap();
+    let mut supervisor = Command::new(env!("CARGO_BIN_EXE_fairway-guest"));
+    // Its end would be that of the supervisor.
+    let (input, open) = io::pipe().unwrap();
+    let directory = scratch.with_extension("run");
+    fs::create_dir_all(&directory).unwrap();
+    let status = supervisor
+        .arg("supervise")
+        .args([&directory, Path::new("/bin/sh")])
+        .args(["-c", "echo x > $TMPDIR/memory && rm $TMPDIR/memory"])
+        .env("TMPDIR", &scratch)
+        .stdin(input)
+        .status()
+        .unwrap();
+    drop(open);
+    assert_eq!((status.code(), scratch.exists()), (Some(0), false));
+    fs::remove_dir_all(directory).unwrap();
 }
 
 #[test]

@@ -205,6 +205,7 @@ def _examine() -> list[Check]:
         Check("cores", "ok", str(available_cores())),
         _disk(),
         _linux_kernel(),
+        _wall(),
         _iproute2(),
         _program("ns-2", ("ns", "ns2"), "ns2", "to compare speed and results with ns-2"),
         _program("iperf3", ("iperf3",), "iperf3", "to measure with a stock iperf3 at one end"),
@@ -272,6 +273,15 @@ def _linux_kernel() -> Check:
         return Check("linux kernel", "optional", what, remedy)
     what = f"{found.kernel.release} in virtual time ({found.kernel.path})"
     return Check("linux kernel", "ok", what, remedy)
+
+
+def _wall() -> Check:
+    from fairway.backends.linux.confinement import confinement
+
+    found = confinement()
+    if found.is_there:
+        return Check("wall of kernels", "ok", found.text)
+    return Check("wall of kernels", "optional", found.text, found.remedy)
 
 
 def _iproute2() -> Check:

@@ -168,7 +168,7 @@ def _unanswered(part: Part) -> str | None:
     if part.backend != "linux":
         return None
     from fairway.backends.linux import cache
-    from fairway.backends.linux.machine import AGENT
+    from fairway.backends.linux.confinement import AGENT
 
     if cache.find() is None:
         return "needs a Linux kernel, which `fairway linux build` makes in some minutes"

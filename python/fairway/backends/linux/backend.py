@@ -16,8 +16,9 @@ from fairway import _core
 from fairway.algorithm import Algorithms
 from fairway.backends.control import Control
 from fairway.backends.linux import cache, modules, packaged, programs, saved_files
+from fairway.backends.linux.confinement import AGENT
 from fairway.backends.linux.kernel import Kernel
-from fairway.backends.linux.machine import AGENT, NETWORK, Machine, cautions, run_directory
+from fairway.backends.linux.machine import NETWORK, Machine, cautions, run_directory
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest

@@ -120,14 +120,22 @@ class Compilation:
 
 
 def missing_options(fragment: str, configuration: str) -> tuple[list[str], list[str]]:
-    """The lines of a fragment that a configuration lacks: the required and the optional ones."""
+    """The lines of a fragment that a configuration lacks: the required and the optional ones.
+
+    A line "# CONFIG_NAME is not set" is lacking where the option has a value.
+    """
     lines = set(configuration.splitlines())
+    chosen = {line.partition("=")[0] for line in lines if line.startswith("CONFIG_")}
+
+    def is_absent(line: str) -> bool:
+        if off := re.fullmatch(r"# (CONFIG_\w+) is not set", line):
+            return off[1] in chosen
+        return line.startswith("CONFIG_") and line not in lines
+
     required: list[str] = []
     optional: list[str] = []
     for group in re.split(r"\n\s*\n", fragment):
-        absent = [
-            line for line in group.splitlines() if line.startswith("CONFIG_") and line not in lines
-        ]
+        absent = filter(is_absent, group.splitlines())
         (optional if group.lstrip().startswith("# Optional") else required).extend(absent)
     return required, optional
 

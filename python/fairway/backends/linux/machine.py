@@ -13,19 +13,20 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from fairway._core import Cancelled
+from fairway.backends.linux import confinement
+from fairway.backends.linux.confinement import AGENT
 from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import quantities, text
 from fairway.ground.temporary import Temporary
 
-#: The program that runs inside of the kernel, and the supervisor.
-AGENT = Path(__file__).resolve().parents[2] / "bin" / "fairway-guest"
 #: The network that its kernel loads.
 NETWORK = AGENT.with_name("libfairway-network.so")
 #: Names another patience: seconds of real time that may pass without progress.
@@ -59,6 +60,8 @@ _HERE = "/proc/self/cwd"
 _SIGNALLED = 128
 #: Where the supervisor says why the host places the kernel's memory at random, if it does.
 _ASLR = "aslr"
+#: Where it says why the kernel could write files of this machine, if it could.
+_OPEN = "unconfined"
 
 
 @contextlib.contextmanager
@@ -69,6 +72,20 @@ def run_directory() -> Iterator[Path]:
         yield place.path.resolve()
     finally:
         place.remove()
+
+
+@contextlib.contextmanager
+def scratch_directory(place: Path) -> Iterator[Path]:
+    """A private directory for the memory of one machine, all it can write but for its run.
+
+    The supervisor removes it, too, if this process is gone.
+    """
+    with writing(place):
+        directory = Path(tempfile.mkdtemp(prefix="fairway-memory-", dir=place))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def cautions(directory: Path) -> list[str]:
@@ -90,6 +107,8 @@ def cautions(directory: Path) -> list[str]:
             "limits that it takes from its size may differ from run to run; a container needs a "
             "seccomp profile that allows personality(2)"
         )
+    if why := _tail(directory / _OPEN, _LAST_BYTES):
+        said.append(confinement.missing(why))
     return said
 
 
@@ -121,15 +140,16 @@ class Machine:
 
     def run(self, progressed: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
         """Boot it and stay with it until it has carried the plan out."""
-        supervisor = self._start()
-        try:
-            self._watch(supervisor, progressed, cancelled)
-        finally:
-            _end(supervisor)
+        with scratch_directory(self._memory_place) as scratch:
+            supervisor = self._start(scratch)
+            try:
+                self._watch(supervisor, progressed, cancelled)
+            finally:
+                _end(supervisor)
         if not (self._directory / "totals.json").is_file():
             raise self._failure(self._what_happened(supervisor.returncode))
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, scratch: Path) -> subprocess.Popen[bytes]:
         if not AGENT.is_file():
             raise InputError(f"{AGENT}: missing; install Fairway again: make build")
         with writing(self._directory):
@@ -139,7 +159,7 @@ class Machine:
             "PATH": os.environ.get("PATH") or os.defpath,
             "HOME": str(self._directory),
             # The file that is the machine's memory goes there, without a name.
-            "TMPDIR": str(self._memory_place),
+            "TMPDIR": str(scratch),
             "FAIRWAY_SEED": str(self._seed),
         }
         supervise: list[str | Path] = [AGENT, "supervise", self._directory]

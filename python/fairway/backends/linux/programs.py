@@ -26,7 +26,7 @@ DATES = (date(1970, 1, 2), date(2232, 4, 18))
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 #: Directories that each host has for itself (crates/guest/src/hosts.rs).
-_OWN = ("/proc", "/sys", "/run", "/dev/shm", "/dev/pts")
+_OWN = ("/proc", "/sys", "/run", "/dev")
 
 #: Beside the message of a run that stood still.
 HINT = (

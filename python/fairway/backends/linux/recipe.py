@@ -219,8 +219,19 @@ DEVICES = Edit(
     otherwise='experiments need `[linux] network = "tc"`',
 )
 
+# The handler of a core dump runs as root of the whole kernel. Without CONFIG_EXPERT, which changes
+# many other defaults, COREDUMP cannot be chosen.
+DUMPS = Edit(
+    file="fs/Kconfig.binfmt",
+    find='config COREDUMP\n\tbool "Enable core dump support" if EXPERT\n\tdefault y\n',
+    replace='config COREDUMP\n\tbool "Enable core dump support" if EXPERT\n\tdefault n\n',
+    why="no program of the kernel's own when another one crashes",
+    required=True,
+)
+
 EDITS = (
     HZ,
+    DUMPS,
     REGISTERS,
     RANDOMNESS,
     TIMERS,
