@@ -36,9 +36,9 @@ pub(crate) fn out_of_memory(bytes: usize) -> ! {
 }
 
 #[cfg(unix)]
-use unix::end;
-#[cfg(unix)]
 pub use unix::before_abort;
+#[cfg(unix)]
+use unix::end;
 
 #[cfg(not(unix))]
 fn end(_: &[u8]) -> ! {

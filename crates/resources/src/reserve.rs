@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::last_words;
 use crate::shortage::{is_fallible, note_refusal};
@@ -27,6 +27,7 @@ pub struct Reserve<A = System> {
     inner: A,
     /// Blocks in use (upper half) and bytes used (lower half), which change together.
     state: AtomicU64,
+    most_used: AtomicUsize,
     memory: Memory,
 }
 
@@ -54,6 +55,7 @@ impl<A> Reserve<A> {
         Reserve {
             inner,
             state: AtomicU64::new(0),
+            most_used: AtomicUsize::new(0),
             memory: Memory(UnsafeCell::new([0; RESERVE_BYTES])),
         }
     }
@@ -63,7 +65,12 @@ impl<A> Reserve<A> {
         (self.state.load(Ordering::Relaxed) >> 32) as usize
     }
 
-    /// Bytes of the reserve used.
+    /// Bytes of the reserve that were ever used at a time.
+    pub fn most_used(&self) -> usize {
+        self.most_used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the reserve used now.
     pub fn used(&self) -> usize {
         (self.state.load(Ordering::Relaxed) & u64::from(u32::MAX)) as usize
     }
@@ -92,7 +99,10 @@ impl<A> Reserve<A> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return base.wrapping_add(used + padding),
+                Ok(_) => {
+                    self.most_used.fetch_max(end, Ordering::Relaxed);
+                    return base.wrapping_add(used + padding);
+                }
                 Err(found) => state = found,
             }
         }

@@ -31,6 +31,7 @@ from fairway.errors import (
     told,
 )
 from fairway.ground import memory
+from fairway.ground.text import of_path
 
 #: Groups of commands, and the modules that have them.
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
@@ -196,6 +197,10 @@ def _unexpected(error: BaseException) -> int:
     if (sentence := memory.explained(error)) is not None:
         note(f"fairway: {sentence}")
         return NotEnoughMemory.exit_code
+    if isinstance(error, UnicodeEncodeError) and (name := of_path(error.object)) != error.object:
+        # The compiled module takes text; paths that need not be text go there as paths.
+        note(f"fairway: {name}: not UTF-8; write it in UTF-8, or rename the file")
+        return InputError.exit_code
     if isinstance(error, OSError):
         note(f"fairway: {told(error)}")
         return InputError.exit_code

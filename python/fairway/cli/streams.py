@@ -28,11 +28,13 @@ def escaped(text: str) -> str:
     >>> escaped("5 – 3 µs"), escaped("é\udcff"), escaped("😀")
     ('5 - 3 us', '\\u00e9\\udcff', '\\ud83d\\ude00')
     """
-    return "".join(_LIKENESSES.get(character) or _units(character) for character in text)
+    return "".join(map(_escaped, text))
 
 
-def _units(character: str) -> str:
+def _escaped(character: str) -> str:
     code = ord(character)
+    if character.isascii() or character in _LIKENESSES:
+        return _LIKENESSES.get(character, character)
     if code < 0x10000:
         return f"\\u{code:04x}"
     code -= 0x10000
