@@ -797,9 +797,7 @@ def linux_collect(experiment: _Document, directory: str | PathLike[str]) -> Linu
     """Read what a run of an experiment has left in a directory."""
 
 def before_abort(to: int, sentence: str) -> None:
-    """End the process in words where a library would abort it: `sentence` goes to the file
-    descriptor `to`.
-    """
+    """Write `sentence` to the descriptor `to` and exit where a library would abort the process."""
 
 def run_script(text: str, name: str, preset: str | None = None) -> str:
     """Run a script against the endpoint; its verdict as JSON, with `text` for readers."""

@@ -41,7 +41,7 @@ class RunFailed(FairwayError):  # noqa: N818
     """A simulation that was valid to start did not end well."""
 
 
-class NotEnoughMemory(FairwayError, MemoryError):
+class NotEnoughMemory(FairwayError, MemoryError):  # noqa: N818
     """Memory that a limit or the system does not give."""
 
 

@@ -88,9 +88,7 @@ def _script(place: Path) -> None:
 
 def _trace(place: Path) -> None:
     (place / "trace.txt").write_text("\n".join(str(n * 5) for n in range(1, 400)))
-    (place / "a.toml").write_text(
-        SHORT.replace('rate  = "5 Mbit/s"', 'rate = { trace = "trace.txt" }')
-    )
+    (place / "a.toml").write_text(SHORT.replace('rate  = "5 Mbit/s"', 'trace = "trace.txt"'))
 
 
 def _empty(_: Path) -> None:

@@ -116,7 +116,7 @@ def test_it_can_be_ended_while_it_starts(place, limit):
     process = subprocess.Popen(
         [sys.executable, "-m", "fairway", *COMMANDS["out"]], cwd=place,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=limited(resource.RLIMIT_AS, limit * 1024),
+        preexec_fn=limited(resource.RLIMIT_AS, limit * 1024),  # noqa: PLW1509
     )  # fmt: skip
     maps = Path(f"/proc/{process.pid}/maps")
     until(lambda: process.poll() is not None or "_core" in maps.read_text())

@@ -1,9 +1,10 @@
-"""Commands end in words in every environment: encodings, closed and full outputs, names of bytes."""
+"""Commands end in words in every environment: encodings, closed and full outputs, any name."""
 
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -94,11 +95,11 @@ def test_missing_characters_are_escaped_or_replaced_by_a_likeness():
 
 
 def test_names_that_are_not_utf8_are_read_and_written(place):
-    os.rename(place / "small.toml", os.fsencode(place) + b"/\xff.toml")
+    (place / "small.toml").rename(place / os.fsdecode(b"\xff.toml"))
     for out in (b"out\xff", b"\xfe/deep"):
         done = ran(place, ["run", b"\xff.toml", "--out", out, "-q"])
         assert done.returncode == 0, done.stderr
-        assert os.path.exists(os.fsencode(place) + b"/" + out + b"/report.html")  # noqa: PTH110
+        assert (place / os.fsdecode(out) / "report.html").is_file()
         for command in ("report", "compare"):
             more = [out] if command == "compare" else []
             done = ran(place, [command, out, *more])
@@ -123,9 +124,11 @@ def test_a_reader_that_has_gone_ends_it_quietly(place, words, codes):
     assert [line for line in said if "Nothing is kept" not in line] == []
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
-@pytest.mark.parametrize("command", ["--version", "--help", "run small.toml", "run small.toml --json",
-                                     "schema", "presets"])  # fmt: skip
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    "command",
+    ["--version", "--help", "run small.toml", "run small.toml --json", "schema", "presets"],
+)
 def test_an_output_that_is_full_is_said_once(place, command):
     done = shell(place, f"fairway {command} >/dev/full")
     assert done.returncode == 1

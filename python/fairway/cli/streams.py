@@ -81,7 +81,7 @@ class _Text(io.TextIOWrapper):
         return super().encoding
 
     @property
-    def encoding(self) -> str:
+    def encoding(self) -> str:  # type: ignore[override]
         """The same; of ASCII a name that Click does not take for a mistake and replace by UTF-8."""
         return "ascii, escaped" if codecs.lookup(self.codec).name == "ascii" else self.codec
 
@@ -111,7 +111,10 @@ def prepare() -> None:
     codecs.register_error(_ERRORS, _escape)
     for name, descriptor, fail in (("stdout", 1, _lost), ("stderr", 2, _unheard)):
         old = getattr(sys, name)  # None if it was closed
-        encoding, is_unbuffered = getattr(old, "encoding", "utf-8"), getattr(old, "write_through", 0)
+        encoding, is_unbuffered = (
+            getattr(old, "encoding", "utf-8"),
+            getattr(old, "write_through", 0),
+        )
         by_lines = name == "stderr" or bool(is_unbuffered) or os.isatty(descriptor)
         setattr(sys, name, _stream(descriptor, fail, encoding, by_lines=by_lines))
 

@@ -41,9 +41,8 @@ class Need(NamedTuple):
     aborts: bool = False
 
 
-#: By the names of their modules. Growth of VmPeak and VmData on Linux (x86-64, two processors; NumPy
-#: 2, SciPy 1.17, Polars 1.42, vl-convert 1.9), and up to a third for other versions;
-#: tests/python/test_memory_limits.py measures again.
+#: By the names of their modules. Growth of VmPeak and VmData on Linux (x86-64, two processors), and
+#: something for other versions; tests/python/test_memory_limits.py measures again.
 NEEDS = {
     "fairway._core": Need("the simulator", 20 * _MIB, 8 * _MIB),
     # With the buffer of OpenBLAS for its first product of matrices.
