@@ -697,16 +697,10 @@ def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
 
 def model_saturation(document: str) -> str:
-    """What WLAN stations send that always have data. Question and answer are JSON.
-
-    Raises ValueError for what makes no sense.
-    """
+    """WLAN stations that always have data, from JSON to JSON; ValueError for a senseless question."""
 
 def model_wlan(document: str) -> str:
-    """What flows with windows get through an access point. Question and answer are JSON.
-
-    Raises ValueError for what makes no sense.
-    """
+    """Flows with windows at an access point, from JSON to JSON; ValueError likewise."""
 
 def packet_fates() -> list[str]:
     """Names of what became of packets, by number."""

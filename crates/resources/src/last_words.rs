@@ -65,12 +65,11 @@ mod unix {
 
     #[allow(unsafe_code)]
     pub(crate) fn end(line: &[u8]) -> ! {
-        // SAFETY: `line` is readable for its length; both calls are safe in a handler of signals
-        // (signal-safety(7)) and allocate nothing.
-        unsafe {
-            libc::write(TO.load(Ordering::Relaxed), line.as_ptr().cast(), line.len());
-            libc::_exit(EXIT_CODE)
-        }
+        // SAFETY: `line` is readable for its length; the call is safe in a handler of signals
+        // (signal-safety(7)) and allocates nothing, as the next one.
+        unsafe { libc::write(TO.load(Ordering::Relaxed), line.as_ptr().cast(), line.len()) };
+        // SAFETY: it is safe in a handler of signals.
+        unsafe { libc::_exit(EXIT_CODE) }
     }
 
     /// Writes `sentence` to the descriptor `to` and ends the process with 1 where a library would
@@ -82,13 +81,12 @@ mod unix {
         SENTENCE.store(Box::into_raw(Box::new(sentence)), Ordering::Release);
         let handler: extern "C" fn(libc::c_int) = aborted;
         for signal in SIGNALS {
-            // SAFETY: zeros are an empty mask and no flags, `handler` lives as long as the program and
-            // calls only what is safe in a handler of signals.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = handler as libc::sighandler_t;
-                libc::sigaction(signal, &raw const action, ptr::null_mut());
-            }
+            // SAFETY: zeros are an empty mask and no flags.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            action.sa_sigaction = handler as libc::sighandler_t;
+            // SAFETY: `handler` lives as long as the program, and calls only functions that are safe
+            // in a handler of signals.
+            unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
         }
     }
 

@@ -201,11 +201,10 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserve<A> {
             self.refused(wanted)
         };
         if !moved.is_null() {
-            // SAFETY: both blocks have that many bytes, and are two; the old one is freed once.
-            unsafe {
-                ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
-                self.dealloc(block, layout);
-            }
+            // SAFETY: both blocks have that many bytes, and are two.
+            unsafe { ptr::copy_nonoverlapping(block, moved, layout.size().min(size)) };
+            // SAFETY: nobody has the old block any more.
+            unsafe { self.dealloc(block, layout) };
         }
         moved
     }
@@ -234,26 +233,41 @@ mod tests {
         Layout::from_size_align(size, align).unwrap()
     }
 
-    #[test]
+    /// Fills a block of that size.
     #[allow(unsafe_code)]
+    fn fill(block: *mut u8, size: usize, byte: u8) {
+        // SAFETY: callers have such a block, alone.
+        unsafe { ptr::write_bytes(block, byte, size) }
+    }
+
+    /// Whether a block is filled so.
+    #[allow(unsafe_code)]
+    fn is_full(block: *mut u8, size: usize, byte: u8) -> bool {
+        // SAFETY: callers have such a block, alone, and have filled it.
+        unsafe { std::slice::from_raw_parts(block, size) }.iter().all(|&one| one == byte)
+    }
+
+    #[allow(unsafe_code)]
+    fn free(reserve: &Reserve<Nothing>, block: *mut u8, layout: Layout) {
+        // SAFETY: callers have got it with this layout, and free it once.
+        unsafe { reserve.dealloc(block, layout) }
+    }
+
+    #[test]
     fn blocks_are_aligned_disjoint_and_used_again_once_all_are_free() {
         static RESERVE: Reserve<Nothing> = Reserve::beside(Nothing);
         let reserve = &RESERVE;
-        let sizes = [1, 16, 17, 4096, 3, 100_000];
+        let sizes = [1, 16, 17, 4096, 3, 10_000];
         for align in [1, 8, 64, 4096, 8192] {
-            // SAFETY: each block is written within its size, and freed once with its layout.
-            unsafe {
-                let blocks: Vec<_> = sizes.map(|size| reserve.alloc(layout(size, align))).into();
-                for (index, (&block, size)) in blocks.iter().zip(sizes).enumerate() {
-                    assert_eq!(block as usize % align, 0);
-                    ptr::write_bytes(block, index as u8, size);
-                }
-                assert_eq!(reserve.blocks(), sizes.len());
-                for (index, (&block, size)) in blocks.iter().zip(sizes).enumerate() {
-                    let bytes = std::slice::from_raw_parts(block, size);
-                    assert!(bytes.iter().all(|&byte| byte == index as u8));
-                    reserve.dealloc(block, layout(size, align));
-                }
+            let blocks = sizes.map(|size| reserve.refused(layout(size, align)));
+            for (index, (&block, size)) in blocks.iter().zip(sizes).enumerate() {
+                assert_eq!(block as usize % align, 0);
+                fill(block, size, index as u8);
+            }
+            assert_eq!(reserve.blocks(), sizes.len());
+            for (index, (&block, size)) in blocks.iter().zip(sizes).enumerate() {
+                assert!(is_full(block, size, index as u8));
+                free(reserve, block, layout(size, align));
             }
             assert_eq!((reserve.blocks(), reserve.used()), (0, 0));
         }
@@ -264,18 +278,17 @@ mod tests {
     fn a_block_that_grows_keeps_its_bytes_and_zeroed_ones_are_zero() {
         static RESERVE: Reserve<Nothing> = Reserve::beside(Nothing);
         let reserve = &RESERVE;
-        // SAFETY: blocks are read within their sizes, and freed once with their layouts.
-        unsafe {
-            let dirty = reserve.alloc(layout(64, 1));
-            ptr::write_bytes(dirty, 0xff, 64);
-            let grown = reserve.realloc(dirty, layout(64, 1), 128);
-            assert_eq!(std::slice::from_raw_parts(grown, 64), [0xff; 64]);
-            reserve.dealloc(grown, layout(128, 1));
-            assert_eq!(reserve.blocks(), 0);
-            let zeroed = reserve.alloc_zeroed(layout(64, 1));
-            assert_eq!(std::slice::from_raw_parts(zeroed, 64), [0; 64]);
-            reserve.dealloc(zeroed, layout(64, 1));
-        }
+        let dirty = reserve.refused(layout(64, 1));
+        fill(dirty, 64, 0xff);
+        // SAFETY: it is a block with this layout, which is not used any more.
+        let grown = unsafe { reserve.realloc(dirty, layout(64, 1), 128) };
+        assert!(is_full(grown, 64, 0xff));
+        free(reserve, grown, layout(128, 1));
+        assert_eq!(reserve.blocks(), 0);
+        // SAFETY: the layout has a size.
+        let zeroed = unsafe { reserve.alloc_zeroed(layout(64, 1)) };
+        assert!(is_full(zeroed, 64, 0));
+        free(reserve, zeroed, layout(64, 1));
     }
 
     #[test]
@@ -300,14 +313,9 @@ mod tests {
                     for size in (1..200).chain(1..200) {
                         let block = reserve.take(layout(size, 8));
                         assert!(!block.is_null());
-                        #[allow(unsafe_code)]
-                        // SAFETY: the block has `size` bytes, which no other thread writes.
-                        unsafe {
-                            ptr::write_bytes(block, thread, size);
-                            std::thread::yield_now();
-                            let bytes = std::slice::from_raw_parts(block, size);
-                            assert!(bytes.iter().all(|&byte| byte == thread));
-                        }
+                        fill(block, size, thread);
+                        std::thread::yield_now();
+                        assert!(is_full(block, size, thread));
                         reserve.give_back();
                     }
                 });
