@@ -697,7 +697,7 @@ def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
 
 def model_saturation(document: str) -> str:
-    """WLAN stations that always have data, from JSON to JSON; ValueError for a senseless question."""
+    """WLAN stations that always have data, from JSON to JSON; ValueError if it makes no sense."""
 
 def model_wlan(document: str) -> str:
     """Flows with windows at an access point, from JSON to JSON; ValueError likewise."""
