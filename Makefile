@@ -41,7 +41,7 @@ LAB := python/fairway/lab/page/built/lab.wasm
 WASM := wasm32-unknown-unknown
 LAB_FLAGS ?=
 
-.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes fuzz fuzz-corpus miri sanitize mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
+.PHONY: help build wheel sdist demo linux lab test test-rust test-python check soak crashes failures fuzz fuzz-corpus miri sanitize mutants format lint lint-format lint-rust lint-python lint-docs audit bench bench-all goldens docs clean
 
 help:
 	@echo "make demo     set up, run a first experiment, reproduce a published study: tables and HTML reports"
@@ -52,6 +52,7 @@ help:
 	@echo "make test     every test, Rust and Python"
 	@echo "make check    format, lints, types and the unit tests of what changed since origin/main (BASE=COMMIT)"
 	@echo "make soak     random experiments, walks, fuzzers and disturbed transfers for MINUTES=60"
+	@echo "make failures  commands whose calls of the system, and allocations, fail in turn; CASES chooses commands"
 	@echo "make fuzz     the readers of outside data under a fuzzer, SECONDS=60 for each of TARGETS"
 	@echo "make miri     the tests of unsafe code under Miri; make sanitize, under sanitizers"
 	@echo "make mutants  changes to CRATES=\"cc net tcp\" that no test of theirs notices, SAMPLE=100 of which one is tried"
@@ -136,6 +137,14 @@ STORE_CRASHES ?= all
 crashes: $(BUILT)
 	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash
 	FAIRWAY_STORE_CRASHES=$(STORE_CRASHES) $(BIN)/python -m pytest -n logical --dist worksteal -q tests/python/test_crashes.py
+
+# Commands of which each call of the system fails in turn, and pieces of work of which each allocation
+# does; CASES chooses commands (tests/python/failing_cases.py). `make test` tries a sample.
+CASES ?=
+failures: $(BUILT)
+	FAIRWAY_REFUSALS=all cargo test --quiet --locked --package fairway-sweep --test refused
+	cd tests/python && $(abspath $(BIN))/python failing_cases.py $(foreach case,$(CASES),--of $(case))
+	FAIRWAY_EVERY_LIMIT=1 $(BIN)/python -m pytest tests/python/test_memory_limits.py -q -n logical
 
 # The inner loop: it builds no core, so Python tests use the one of the last build.
 check: $(TOOLS)

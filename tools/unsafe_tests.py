@@ -37,6 +37,7 @@ class Tests:
 OF_MEMORY = (
     Tests(ROOT, "fairway-emulator", ("--lib", "abi::")),
     Tests(ROOT, "fairway-lab", ("--lib", "abi::")),
+    Tests(ROOT, "fairway-resources", ("--lib", "reserve::")),
     Tests(ROOT, "fairway-guest", ("--bins", "sys::tests::a_frame_is")),
     Tests(TRANSFER, "fairway-socket", ("--lib", "control::")),
 )
@@ -45,6 +46,7 @@ OF_THE_KERNEL = (
     Tests(ROOT, "fairway-emulator", ("--lib",)),
     Tests(ROOT, "fairway-lab", ("--lib", "abi::")),
     Tests(ROOT, "fairway-guest", ()),
+    Tests(ROOT, "fairway-resources", ()),
     Tests(TRANSFER, "fairway-socket", ()),
 )
 

@@ -697,16 +697,10 @@ def packet_kinds() -> list[str]:
     """Names of the kinds of rows of single packets, by number."""
 
 def model_saturation(document: str) -> str:
-    """What WLAN stations send that always have data. Question and answer are JSON.
-
-    Raises ValueError for what makes no sense.
-    """
+    """WLAN stations that always have data, from JSON to JSON; ValueError if it makes no sense."""
 
 def model_wlan(document: str) -> str:
-    """What flows with windows get through an access point. Question and answer are JSON.
-
-    Raises ValueError for what makes no sense.
-    """
+    """Flows with windows at an access point, from JSON to JSON; ValueError likewise."""
 
 def packet_fates() -> list[str]:
     """Names of what became of packets, by number."""
@@ -795,6 +789,9 @@ def hosts(experiment: _Document, reached_by: str | None = None) -> list[str]:
 
 def linux_collect(experiment: _Document, directory: str | PathLike[str]) -> LinuxData:
     """Read what a run of an experiment has left in a directory."""
+
+def before_abort(to: int, sentence: str) -> None:
+    """Write `sentence` to the descriptor `to` and exit where a library would abort the process."""
 
 def run_script(text: str, name: str, preset: str | None = None) -> str:
     """Run a script against the endpoint; its verdict as JSON, with `text` for readers."""

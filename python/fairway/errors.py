@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,20 @@ class RunFailed(FairwayError):  # noqa: N818
     """A simulation that was valid to start did not end well."""
 
 
+class NotEnoughMemory(FairwayError, MemoryError):  # noqa: N818
+    """Memory that a limit or the system does not give."""
+
+
+class OutputLost(FairwayError):  # noqa: N818
+    """Standard output cannot be written to, as on a disk that is full."""
+
+
+class ReaderGone(FairwayError):  # noqa: N818
+    """Whoever read standard output wants no more of it, as `head` does: no error of a command."""
+
+    exit_code = 0
+
+
 class Interrupted(FairwayError):  # noqa: N818
     """The user stopped a command; what was finished is kept."""
 
@@ -61,10 +76,21 @@ _REMEDIES = {
     errno.ENOENT: "no such directory, and it cannot be made; choose another path",
     errno.ENOTDIR: "a part of the path is a file, not a directory; choose another path",
     errno.EEXIST: "a file of that name exists; choose another path or remove it",
+    errno.EIO: "the disk has failed to read or write; choose another one",
+    errno.EMFILE: "too many open files; raise the limit with ulimit -n",
+    errno.ENFILE: "too many open files on this machine; close some programs",
+    errno.ENOMEM: "not enough memory; free some, or raise the limit (ulimit -v)",
     errno.ENOSYS: "the file system has no locks; choose a directory on another one",
     errno.ENOLCK: "the file system has no locks; choose a directory on another one",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
 }
+
+
+def told(error: OSError) -> str:
+    """An error of the operating system in words: with its path, if it has one, and a remedy."""
+    path = error.filename2 if error.filename2 is not None else error.filename
+    reason = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
+    return reason if path is None else f"{os.fsdecode(path)}: {reason}"
 
 
 @contextmanager

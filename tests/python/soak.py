@@ -31,6 +31,9 @@ CRASHES = 30_000
 #: Calls of each command that writes results, for each kind of failure; three minutes.
 STORE_CRASHES = 6
 
+#: One call in so many fails in a round; two minutes.
+FAILURES_STEP = 41
+
 #: Seconds of a round for walks over the whole product, for each target of the fuzzer, and for
 #: transfers.
 WALKS_S = 240
@@ -59,6 +62,8 @@ def main() -> int:
         tell(f"round {number}")
         found += not scenarios(number)
         found += not crashes(number)
+        if time.monotonic() < end:
+            found += not failures(number)
         if time.monotonic() < end:
             found += not walks(number)
         if fuzz and time.monotonic() < end:
@@ -111,6 +116,14 @@ def crashes(number: int) -> bool:
     }
     command = ["make", "--no-print-directory", "crashes", f"STORE_CRASHES={STORE_CRASHES}"]
     return _tried(f"{CRASHES} crashes of transfers, and of commands", command, environment)
+
+
+def failures(number: int) -> bool:
+    """Commands of which one call of the system fails, at other calls in each round."""
+    tests = Path(__file__).parent
+    options = ["--every", str(FAILURES_STEP), "--first", str(number % FAILURES_STEP)]
+    command = [sys.executable, str(tests / "failing_cases.py"), *options]
+    return _tried(f"a failing call in {FAILURES_STEP}", command, dict(os.environ))
 
 
 def fuzzed(target: str) -> bool:

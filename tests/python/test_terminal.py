@@ -118,6 +118,10 @@ def name_of(node):
 #: Lines that are meant elsewhere: the text of each.
 MEANT = {
     'os.write(2, b"fairway: stopped\\n")',
+    'os.write(2, b"fairway: not enough memory; raise the limit (ulimit -v), or free some\\n")',
+    # The streams themselves.
+    "kept, old = os.dup(2), sys.stderr",
+    "sys.stderr = _stream(kept, _unheard, encoding, by_lines=True)",
     "if sys.stdout is not None:",
     "with contextlib.redirect_stdout(sys.stderr):",
 }

@@ -7,8 +7,9 @@
 
 use std::collections::VecDeque;
 use std::mem::take;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{available_parallelism, panicking, scope};
+use std::sync::mpsc::channel;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, available_parallelism, panicking, scope};
 
 use fairway_capture::packet::Packet;
 use fairway_capture::read::Capture;
@@ -45,20 +46,44 @@ pub(crate) fn analyse(
     look: impl FnMut(&Capture, u64) -> bool + Send,
 ) -> Option<(Report, Taken)> {
     let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    // In order, one thread follows everything and the others read for it.
-    let shares = if options.is_in_order() { 1 } else { threads };
-    let desk = Desk::new(Reader::new(capture, options, look, shares), shares);
-    let work = |share| follow(&desk, share, options);
-    let mut parts = scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|share| scope.spawn(move || work(share))).collect();
-        let mut parts = vec![work(0)];
-        for other in others {
-            parts.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+    analyse_on(capture, options, look, |share| share < threads)
+}
+
+/// As [`analyse`]; `is_granted` says whether there is a thread of that number.
+fn analyse_on(
+    capture: &mut Capture,
+    options: &Options,
+    look: impl FnMut(&Capture, u64) -> bool + Send,
+    is_granted: impl Fn(usize) -> bool,
+) -> Option<(Report, Taken)> {
+    let desk = OnceLock::new();
+    let parts = scope(|scope| {
+        // Shares are of the threads that the system has granted, so those wait until all were asked for.
+        let mut others = Vec::new();
+        while is_granted(others.len() + 1) {
+            let ((begin, begun), desk, share) = (channel(), &desk, others.len() + 1);
+            let task = move || {
+                // The caller has panicked if it says nothing.
+                let desk = begun.recv().ok().and_then(|()| desk.get())?;
+                Some(follow(desk, share, options))
+            };
+            let Ok(other) = Builder::new().spawn_scoped(scope, task) else { break };
+            others.push((begin, other));
         }
+        // In order, one thread follows everything and the others read for it.
+        let shares = if options.is_in_order() { 1 } else { others.len() + 1 };
+        let desk =
+            desk.get_or_init(|| Desk::new(Reader::new(capture, options, look, shares), shares));
+        // A thread is there until it was told to begin.
+        others.iter().for_each(|(begin, _)| begin.send(()).expect("its thread waits"));
+        let mut parts = vec![follow(desk, 0, options)];
+        for (_, other) in others {
+            parts.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        parts.truncate(shares);
         parts
     });
-    parts.truncate(shares);
-    let reader = desk.into_reader()?;
+    let reader = desk.into_inner()?.into_reader()?;
     Some((Report::together(parts, Options::intervals), reader.taken))
 }
 
@@ -261,6 +286,19 @@ mod tests {
         assert!(shared.packets > 0);
         assert_eq!(shared.packets, in_order.packets);
         assert_eq!(shared.connections.len(), in_order.connections.len());
+    }
+
+    #[test]
+    fn with_fewer_threads_it_is_the_same() {
+        let report = |granted| {
+            let look = |_: &Capture, _| false;
+            let all = Options::default();
+            let found = analyse_on(&mut capture(), &all, look, |share| share <= granted);
+            serde_json::to_string(&found.expect("a report").0).expect("JSON")
+        };
+        let alone = report(0);
+        assert!(alone.contains("connections"));
+        assert!((1..5).all(|granted| report(granted) == alone));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 use serde::Deserialize;
 
 use crate::columns::arrays;
+use crate::memory::without_gil;
 use crate::{Cancelled, Control};
 
 create_exception!(
@@ -85,7 +86,7 @@ pub(crate) fn analyse(
     let name = wanted.name.clone().unwrap_or_else(|| path.display().to_string());
     let options = wanted.options();
     let control = control.map_or_else(Arc::default, |control| Arc::clone(&control.shared));
-    let (report, rows) = py.detach(|| {
+    let (report, rows) = without_gil(py, || {
         let mut found = whole::analyse(&path, &name, options, &control).map_err(failure)?;
         let rows = Rows::taken_out_of(&mut found);
         let report = serde_json::to_string(&found);

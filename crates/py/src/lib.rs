@@ -5,6 +5,7 @@ mod capture;
 mod columns;
 mod experiment;
 mod linux;
+mod memory;
 mod model;
 mod pair;
 mod parquet;
@@ -25,6 +26,7 @@ use fairway_cc::Catalogue;
 use fairway_schema::Cause;
 use fairway_sim::{RunError, run_captured, run_on};
 use fairway_sweep::summary_text;
+use memory::without_gil;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -173,11 +175,11 @@ pub(crate) fn with_algorithms<T: Send>(
     work: impl FnOnce(&Catalogue) -> PyResult<T> + Send,
 ) -> PyResult<T> {
     let Some(classes) = algorithms else {
-        return py.detach(|| work(&Catalogue::default()));
+        return without_gil(py, || work(&Catalogue::default()));
     };
     let algorithms = Algorithms::new(classes, Arc::clone(control));
     let failure = algorithms.failure();
-    let result = py.detach(|| work(&Catalogue::with(Arc::new(algorithms))));
+    let result = without_gil(py, || work(&Catalogue::with(Arc::new(algorithms))));
     match failure.take() {
         Some(error) => Err(error),
         None => result,
@@ -284,6 +286,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantity::measured, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::ratio, module)?)?;
     module.add_function(wrap_pyfunction!(xfer::xfer_layout, module)?)?;
+    module.add_function(wrap_pyfunction!(memory::before_abort, module)?)?;
     module.add_function(wrap_pyfunction!(script::run_script, module)?)?;
     module.add_function(wrap_pyfunction!(parquet::write_parquet, module)?)?;
     module.add_function(wrap_pyfunction!(parquet::read_parquet, module)?)?;

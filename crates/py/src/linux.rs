@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::columns::arrays;
 use crate::experiment::{Document, experiment_error};
+use crate::memory::without_gil;
 use crate::with_algorithms;
 
 create_exception!(
@@ -96,7 +97,7 @@ pub(crate) fn linux_collect(
     experiment: Document,
     directory: PathBuf,
 ) -> PyResult<LinuxData> {
-    let (found, summary, broken, transfers, programs) = py.detach(|| {
+    let (found, summary, broken, transfers, programs) = without_gil(py, || {
         let experiment = experiment.read(&Catalogue::default())?;
         let found = collect(&experiment, &directory).map_err(collect_error)?;
         let failed = |error: serde_json::Error| CollectError::new_err(error.to_string());

@@ -1,36 +1,44 @@
 //! The points of a sweep, computed on all cores, and their summaries as columns.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fairway_resources::Shortage;
 use fairway_sweep::{Cell, Entry, Failure, Table};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use serde_json::Value;
 
 use crate::columns::no_arrays;
 use crate::experiment::{Document, PlainData, experiment_error};
+use crate::memory::refused;
 use crate::{SimulationError, run_error};
 
 /// Threads that simulate experiments one after the other.
 #[pyclass(frozen, module = "fairway._core")]
-pub(crate) struct Pool(fairway_sweep::Pool);
+pub(crate) struct Pool {
+    pool: fairway_sweep::Pool,
+    shortage: Shortage,
+}
 
 #[pymethods]
 impl Pool {
     #[new]
-    fn new(experiments: Vec<Document>, threads: NonZeroUsize) -> Self {
-        Pool(fairway_sweep::Pool::start(values(experiments), threads))
+    fn new(experiments: Vec<Document>, threads: NonZeroUsize) -> PyResult<Self> {
+        let shortage = Shortage::watch();
+        let pool = fairway_sweep::Pool::start(values(experiments), threads).map_err(no_thread)?;
+        Ok(Pool { pool, shortage })
     }
 
     /// Begin with further experiments, whose places come after those of the others.
-    fn add(&self, experiments: Vec<Document>) {
-        self.0.add(values(experiments));
+    fn add(&self, experiments: Vec<Document>) -> PyResult<()> {
+        self.pool.add(values(experiments)).map_err(no_thread)
     }
 
     /// What has finished since it was last asked: the place of each run, and its experiment and summary
@@ -42,41 +50,49 @@ impl Pool {
     ) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let found = py.detach(|| self.0.finished(timeout));
+        let found = py.detach(|| self.pool.finished(timeout));
         let given = |(place, result): fairway_sweep::Finished| match result {
             Ok(answer) => {
                 let lines = [answer.experiment, answer.summary].map(|line| PyBytes::new(py, &line));
                 Ok((place, PyTuple::new(py, lines)?.into_any()))
             }
-            Err(failure) => Ok((place, failed(failure).into_bound_py_any(py)?)),
+            Err(failure) => Ok((place, self.failed(failure).into_bound_py_any(py)?)),
         };
         found.into_iter().map(given).collect()
     }
 
     /// Runs done of those that are under way, as a number of runs.
     fn fraction(&self) -> f64 {
-        self.0.fraction()
+        self.pool.fraction()
     }
 
     /// Stop all runs, and wait until they have.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
-            self.0.stop();
-            self.0.join();
+            self.pool.stop();
+            self.pool.join();
         });
     }
 }
 
-fn values(experiments: Vec<Document>) -> Vec<Arc<Value>> {
-    experiments.into_iter().map(Document::into_value).collect()
+impl Pool {
+    fn failed(&self, failure: Failure) -> PyErr {
+        match failure {
+            Failure::Experiment(errors) => experiment_error(errors),
+            Failure::Run(_) | Failure::Json(_) if self.shortage.was_met() => refused(),
+            Failure::Run(error) => run_error(error),
+            Failure::Json(error) => SimulationError::new_err(error.to_string()),
+        }
+    }
 }
 
-fn failed(failure: Failure) -> PyErr {
-    match failure {
-        Failure::Experiment(errors) => experiment_error(errors),
-        Failure::Run(error) => run_error(error),
-        Failure::Json(error) => SimulationError::new_err(error.to_string()),
-    }
+/// Threads are refused with `EAGAIN`, for want of memory or of a limit of theirs (pthread_create(3)).
+fn no_thread(error: io::Error) -> PyErr {
+    PyMemoryError::new_err(format!("the system refused a thread: {error}"))
+}
+
+fn values(experiments: Vec<Document>) -> Vec<Arc<Value>> {
+    experiments.into_iter().map(Document::into_value).collect()
 }
 
 /// Columns of many summaries.

@@ -28,9 +28,9 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to stop.
+    /// Whether it was asked to stop, or should because the system refuses memory.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed) || fairway_resources::is_short()
     }
 
     /// Share of the work done, 0 to 1; 0 while its amount is unknown.

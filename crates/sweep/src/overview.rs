@@ -1,8 +1,8 @@
 //! The points of a sweep as its `summary.json` has them.
 
 use std::num::NonZeroUsize;
-use std::thread;
 
+use fairway_resources::in_threads;
 use serde::ser::Error;
 use serde_json::{Map, Number, Value};
 
@@ -31,15 +31,8 @@ pub fn entries(
     threads: NonZeroUsize,
 ) -> serde_json::Result<Vec<Vec<u8>>> {
     let size = points.len().div_ceil(threads.get()).max(1);
-    let parts: Vec<_> = thread::scope(|scope| {
-        let write = |part| scope.spawn(move || lines(part, metrics));
-        let parts: Vec<_> = points.chunks(size).map(write).collect();
-        parts.into_iter().map(thread::ScopedJoinHandle::join).collect()
-    });
-    parts
-        .into_iter()
-        .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        .collect()
+    let parts = points.chunks(size).collect();
+    in_threads(parts, |part| lines(part, metrics)).into_iter().collect()
 }
 
 fn lines(points: &[Entry<'_>], metrics: &[String]) -> serde_json::Result<Vec<u8>> {

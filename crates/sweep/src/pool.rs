@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,9 @@ pub type Finished = (usize, Result<Answer, Failure>);
 
 /// What a panicking thread has said.
 type Panic = Box<dyn Any + Send>;
+
+/// The work of a thread.
+type Task = Box<dyn FnOnce() + Send>;
 
 /// Threads, each of which takes the next point until there is none.
 ///
@@ -58,8 +62,11 @@ struct Results {
 }
 
 impl Pool {
-    /// Begins with points, in their order.
-    pub fn start(points: Vec<Arc<Value>>, threads: NonZeroUsize) -> Pool {
+    /// Begins with points, in their order; with fewer threads where the system refuses some.
+    ///
+    /// # Errors
+    /// The system refuses every thread.
+    pub fn start(points: Vec<Arc<Value>>, threads: NonZeroUsize) -> io::Result<Pool> {
         let ended = (0..threads.get()).rev().collect();
         let shared = Arc::new(Shared {
             points: Mutex::new(Points { ended, ..Points::default() }),
@@ -69,12 +76,23 @@ impl Pool {
             running: (0..threads.get()).map(|_| Mutex::default()).collect(),
         });
         let pool = Pool { shared, threads: Mutex::default() };
-        pool.add(points);
-        pool
+        pool.add(points)?;
+        Ok(pool)
     }
 
     /// Begins with further points, whose places come after those of the others.
-    pub fn add(&self, points: Vec<Arc<Value>>) {
+    ///
+    /// # Errors
+    /// The system refuses every thread, and none is left of earlier points.
+    pub fn add(&self, points: Vec<Arc<Value>>) -> io::Result<()> {
+        self.add_with(points, |task| thread::Builder::new().spawn(task))
+    }
+
+    fn add_with(
+        &self,
+        points: Vec<Arc<Value>>,
+        spawn: impl Fn(Task) -> io::Result<JoinHandle<()>>,
+    ) -> io::Result<()> {
         locked(&self.shared.results).left += points.len();
         let idle = {
             let mut queue = locked(&self.shared.points);
@@ -82,11 +100,22 @@ impl Pool {
             queue.left.extend(points);
             queue.ended.split_off(first)
         };
-        let spawn = |thread| {
+        for thread in idle.into_iter().rev() {
             let shared = Arc::clone(&self.shared);
-            thread::spawn(move || shared.work(thread))
-        };
-        locked(&self.threads).extend(idle.into_iter().rev().map(spawn));
+            match spawn(Box::new(move || shared.work(thread))) {
+                Ok(started) => locked(&self.threads).push(started),
+                Err(error) => self.without(thread, error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread was refused with `error`, which counts if no other is at work.
+    fn without(&self, thread: usize, error: io::Error) -> io::Result<()> {
+        let mut queue = locked(&self.shared.points);
+        queue.ended.push(thread);
+        let is_alone = queue.ended.len() == self.shared.running.len() && !queue.left.is_empty();
+        if is_alone { Err(error) } else { Ok(()) }
     }
 
     /// What has finished since it was last asked: waits so long for a batch, or for the last ones.
@@ -190,4 +219,48 @@ impl Shared {
 /// No lock is held while anything that may panic runs.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    /// A pool of `threads` threads, and how it took a point if the system grants `granted` of them.
+    fn begun(threads: usize, granted: usize) -> (Pool, io::Result<()>) {
+        let threads = NonZeroUsize::new(threads).expect("threads");
+        let pool = Pool::start(Vec::new(), threads).expect("no thread is needed");
+        let (asked, point) = (AtomicUsize::new(0), Arc::new(Value::Null));
+        let result = pool.add_with(vec![point; threads.get()], |task| {
+            match asked.fetch_add(1, Ordering::Relaxed) < granted {
+                true => thread::Builder::new().spawn(task),
+                false => Err(io::ErrorKind::WouldBlock.into()),
+            }
+        });
+        (pool, result)
+    }
+
+    #[test]
+    fn a_thread_that_is_refused_leaves_its_points_to_others() {
+        let (pool, result) = begun(3, 1);
+        assert!(result.is_ok());
+        let mut found = Vec::new();
+        while found.len() < 3 {
+            found.extend(pool.finished(LONG));
+        }
+    }
+
+    #[test]
+    fn without_any_thread_it_says_so_and_may_be_asked_again() {
+        let (pool, result) = begun(2, 0);
+        assert_eq!(result.expect_err("no thread").kind(), io::ErrorKind::WouldBlock);
+        pool.add(vec![Arc::new(Value::Null)]).expect("a thread");
+        let mut found = Vec::new();
+        while found.len() < 3 {
+            found.extend(pool.finished(LONG));
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::thread;
 
+use fairway_resources::in_threads;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::table::{Name, Row, Rows, Table};
@@ -34,14 +34,10 @@ impl Summaries {
     /// One of them is none.
     pub fn read(lines: &[&[u8]], threads: NonZeroUsize) -> serde_json::Result<Summaries> {
         let size = lines.len().div_ceil(threads.get()).max(1);
-        let parts: Vec<_> = thread::scope(|scope| {
-            let read = |part| scope.spawn(move || Summaries::part(part));
-            let parts: Vec<_> = lines.chunks(size).map(read).collect();
-            parts.into_iter().map(thread::ScopedJoinHandle::join).collect()
-        });
+        let parts = in_threads(lines.chunks(size).collect(), Summaries::part);
         let mut all = Summaries::default();
         for part in parts {
-            all.append(part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            all.append(part?);
         }
         Ok(all)
     }

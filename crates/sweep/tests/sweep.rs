@@ -42,7 +42,7 @@ fn all(pool: &Pool, count: usize) -> Vec<Finished> {
 fn any_number_of_threads_gives_the_same_summaries() {
     let points: Vec<_> = (1..40).map(|seed| point(seed, "50 ms")).collect();
     let of = |count| {
-        let found = all(&Pool::start(points.clone(), threads(count)), points.len());
+        let found = all(&Pool::start(points.clone(), threads(count)).unwrap(), points.len());
         found.into_iter().map(|(_, result)| result.expect("a summary")).collect::<Vec<_>>()
     };
     let one = of(1);
@@ -55,7 +55,8 @@ fn any_number_of_threads_gives_the_same_summaries() {
 #[test]
 fn what_fails_says_so_and_the_rest_is_computed() {
     let wrong = Arc::new(json!({ "title": "wrong" }));
-    let found = all(&Pool::start(vec![point(1, "50 ms"), wrong, point(2, "50 ms")], threads(2)), 3);
+    let points = vec![point(1, "50 ms"), wrong, point(2, "50 ms")];
+    let found = all(&Pool::start(points, threads(2)).unwrap(), 3);
     let failed: Vec<bool> =
         found.iter().map(|(_, result)| matches!(result, Err(Failure::Experiment(_)))).collect();
     assert_eq!(failed, [false, true, false]);
@@ -64,7 +65,7 @@ fn what_fails_says_so_and_the_rest_is_computed() {
 #[test]
 fn a_pool_that_is_stopped_keeps_what_has_finished() {
     let points = vec![point(1, "50 ms"), point(2, "10000 s"), point(3, "10000 s")];
-    let pool = Pool::start(points, threads(1));
+    let pool = Pool::start(points, threads(1)).unwrap();
     let first = loop {
         match pool.finished(Duration::from_millis(10)).pop() {
             Some(first) => break first,
@@ -83,10 +84,10 @@ fn a_pool_that_is_stopped_keeps_what_has_finished() {
 
 #[test]
 fn points_may_come_later() {
-    let pool = Pool::start(vec![point(1, "50 ms")], threads(2));
+    let pool = Pool::start(vec![point(1, "50 ms")], threads(2)).unwrap();
     let mut found = all(&pool, 1);
-    pool.add(vec![point(2, "50 ms"), point(3, "50 ms")]);
-    pool.add(vec![point(4, "50 ms")]);
+    pool.add(vec![point(2, "50 ms"), point(3, "50 ms")]).unwrap();
+    pool.add(vec![point(4, "50 ms")]).unwrap();
     found.extend(all(&pool, 3));
     assert!(pool.finished(LONG).is_empty());
     let places: Vec<_> = found.iter().map(|(place, _)| *place).collect();
@@ -96,7 +97,7 @@ fn points_may_come_later() {
 
 #[test]
 fn no_points_need_no_threads() {
-    assert!(Pool::start(Vec::new(), threads(2)).finished(LONG).is_empty());
+    assert!(Pool::start(Vec::new(), threads(2)).unwrap().finished(LONG).is_empty());
 }
 
 fn column<'a>(table: &'a Table, name: &str) -> &'a [Cell] {

@@ -12,13 +12,13 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
 import typer
 from typer import Option
 
-from fairway.cli.terminal import commands, discard_output, note, print_text, warn
+from fairway.cli import streams
+from fairway.cli.terminal import commands, note, print_text, warn
 from fairway.errors import (
     AlgorithmError,
     ExperimentError,
@@ -26,7 +26,12 @@ from fairway.errors import (
     InputError,
     Interrupted,
     NotDrawn,
+    NotEnoughMemory,
+    ReaderGone,
+    told,
 )
+from fairway.ground import memory
+from fairway.ground.text import of_path
 
 #: Groups of commands, and the modules that have them.
 _GROUPS = {"linux": "linux", "model": "model.app", "study": "study"}
@@ -73,8 +78,10 @@ def root(
       fairway reproduce gelle2008
       fairway algorithms cubic
 
-    Exit codes: 0 fine; 1 a run or a script failed, an internal error, or a
-    difference that `agree --check` or `fidelity --check` found;
+    Exit codes: 0 fine, also if the reader of the output has gone, as `head`
+    does; 1 a run or a script failed, memory or the space for the output did
+    not suffice, an internal error, or a difference that `agree --check` or
+    `fidelity --check` found;
     2 something given cannot be used;
     3 a congestion control of your own failed;
     4 the results are complete, but a report or a figure could not be drawn;
@@ -85,11 +92,8 @@ def root(
 
 def main() -> None:
     """Run the command and end the process with its exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            # Closed by who started it. What is written there is for nobody.
-            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (to the end)
-            setattr(sys, name, nowhere)
+    streams.prepare()
+    memory.prepare(streams.silence)
     received: list[int] = []
 
     def stop(number: int, _: object) -> None:
@@ -142,7 +146,11 @@ def guarded(arguments: list[str]) -> int:
 def _code_of(arguments: list[str]) -> int:
     """Run the command; every error becomes a message and an exit code."""
     try:
-        return _invoke(arguments)
+        code = _invoke(arguments)
+        sys.stdout.flush()
+        return code
+    except ReaderGone as gone:
+        return gone.exit_code
     except FairwayError as error:
         note(_told(error))
         return error.exit_code
@@ -156,11 +164,9 @@ def _code_of(arguments: list[str]) -> int:
             return _unexpected(error)
         note(sentence)
         return InputError.exit_code
-    except BrokenPipeError:
-        # The reader of standard output has gone, as `head` does: not an error of ours.
-        discard_output()
-        return 0
-    except Exception as error:
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic of a compiled library is no Exception
         return _unexpected(error)
 
 
@@ -182,15 +188,22 @@ def _told(error: FairwayError) -> str:
     return "\n".join([*(f"fairway: {line}" for line in lines), *getattr(error, "__notes__", ())])
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     if hasattr(error, "fairway_traceback"):
         # Raised by an algorithm of the user's own: its traceback, without Fairway's frames.
         lines = traceback.format_exception(type(error), error, error.fairway_traceback)
         note("".join(lines) + "fairway: a congestion control of your own failed, as shown above")
         return AlgorithmError.exit_code
+    if (sentence := memory.explained(error)) is not None:
+        note(f"fairway: {sentence}")
+        return NotEnoughMemory.exit_code
+    if isinstance(error, UnicodeEncodeError) and (name := of_path(error.object)) != error.object:
+        # The compiled module takes text; paths that need not be text go there as paths.
+        note(f"fairway: {name}: not UTF-8; write it in UTF-8, or rename the file")
+        return InputError.exit_code
     if isinstance(error, OSError):
-        note(f"fairway: {error}")
-        return 2
+        note(f"fairway: {told(error)}")
+        return InputError.exit_code
     note(traceback.format_exc().rstrip("\n"))
     note("fairway: internal error; please report it with the lines above")
     return 1

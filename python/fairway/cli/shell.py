@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from fairway.cli import terminal
-from fairway.errors import FairwayError, InputError
+from fairway.errors import FairwayError, InputError, ReaderGone
 
 
 def shell(
@@ -99,6 +99,9 @@ def shell(
             terminal.overrides(assignments, seed), alone=alone, cc=cc, kernel=kernel,
             replace=replace, allow_programs=allow_programs, summary=summary,
         )  # fmt: skip
+    except ReaderGone:
+        # It ends as a command that writes to the same pipe.
+        code = SIGNALLED + signal.SIGPIPE
     except FairwayError as error:
         if not isinstance(error, OutOfTime):
             error.exit_code = FAILED

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from fairway.errors import InputError
+from fairway.errors import InputError, NotEnoughMemory
 
 #: What installs all of them.
 COMMAND = "pip install 'fairway[full]'"
@@ -46,6 +46,13 @@ OF_SWEEPS = ("polars", "scipy")
 
 def is_installed(module: str) -> bool:
     """Whether a library is there, without loading it."""
+    try:
+        return _is_found(module)
+    except NotEnoughMemory:
+        return True
+
+
+def _is_found(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
@@ -54,9 +61,10 @@ def require(what: str, *modules: str) -> None:
 
     Raises:
         fairway.InputError: With the command that installs it.
+        fairway.errors.NotEnoughMemory: If a limit leaves too little for it.
     """
     for module in modules:
-        if not is_installed(module):
+        if not _is_found(module):
             raise InputError(_sentence(what, module))
 
 

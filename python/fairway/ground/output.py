@@ -27,7 +27,9 @@ def print_error(words: str) -> None:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a value as JSON on standard output, now; without an indent on one line."""
-    written = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    # An encoding that lacks a character gets JSON's own escape of it.
+    is_whole = (sys.stdout.encoding or "").lower().startswith("utf")
+    written = json.dumps(value, indent=indent, ensure_ascii=not is_whole, allow_nan=False)
     _write(sys.stdout, json_printable(written) + "\n")
 
 

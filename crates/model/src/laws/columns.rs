@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::thread;
 
+use fairway_resources::in_threads;
+
 use super::{Law, Quantities};
 use crate::error::Error;
 
@@ -54,11 +56,7 @@ pub(super) fn evaluate<L: Law>(given: &[&[f64]], points: usize) -> Result<Column
     let found: Vec<_> = if let [piece] = &mut pieces[..] {
         vec![fill::<L>(given, piece)]
     } else {
-        thread::scope(|scope| {
-            let work = |mut piece| scope.spawn(move || fill::<L>(given, &mut piece));
-            let workers: Vec<_> = pieces.into_iter().map(work).collect();
-            workers.into_iter().map(|worker| worker.join().expect("laws do not panic")).collect()
-        })
+        in_threads(pieces, |mut piece| fill::<L>(given, &mut piece))
     };
     let reasons = found.into_iter().collect::<Result<Vec<_>, _>>()?;
     name_alike(&mut columns, &reasons, length);

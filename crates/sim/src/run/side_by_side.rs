@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
+use fairway_resources::in_threads;
 use fairway_schema::Control;
 use fairway_spec::Experiment;
 use fairway_tcp::Segment;
@@ -58,11 +58,9 @@ fn side_by_side<'e>(
     exchange: &Exchange<'e>,
     control: &Control,
 ) -> Result<Run, RunError> {
-    thread::scope(|scope| {
-        for thread in 0..exchange.parts.len() {
-            scope.spawn(move || exchange.work(thread, experiment, control));
-        }
-    });
+    // A region whose thread is refused is simulated by the others.
+    let threads = (0..exchange.parts.len()).collect();
+    in_threads(threads, |thread| exchange.work(thread, experiment, control));
     if let Some(error) = exchange.first_error() {
         return Err(error);
     }
