@@ -33,13 +33,13 @@ fn security() -> impl Strategy<Value = Security> {
 fn beginning() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(vec![]),
-        Just(b"fairway1".to_vec()),
+        Just(b"fairway2".to_vec()),
         Just(b"fairway2".to_vec()),
         Just(vec![22, 3, 1, 0, 100]),
         Just(vec![22, 3, 3, 0x1f, 0]),
         // A ClientHello as far as its length.
         Just(vec![22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]),
-        Just(b"fairway1n".to_vec()),
+        Just(b"fairway2n".to_vec()),
         // Alerts, application data.
         Just(vec![21, 3, 3, 0, 2]),
         Just(vec![23, 3, 3, 0x40, 0x11]),

@@ -25,10 +25,10 @@ pub fn run(manager: &Arc<Manager>, channel: Channel) {
 
 fn manage(manager: &Arc<Manager>, mut channel: Channel) -> Result<(), Error> {
     let timeout = manager.settings.timeout;
-    channel.set_patience(timeout)?;
-    let Some(ToReceiver::Begin(begin)) = channel.read_frame()? else {
+    let Some(ToReceiver::Begin(begin)) = channel.read_frame_within(timeout)? else {
         return Err(Error::failed("beginning a transfer", "it did not begin with one"));
     };
+    channel.set_patience(timeout)?;
     let (session, resumed) = match manager.session(&begin, channel.peer()) {
         Ok(found) => found,
         Err(busy) => {
@@ -196,6 +196,7 @@ impl Control {
             return Err(Error::Refused(why));
         }
         let name = Name::new(offered.name)?;
+        let mut blocks = 0;
         let mode = offered.mode & !session.settings.umask;
         match offered.kind {
             Kind::Directory => {
@@ -218,10 +219,11 @@ impl Control {
                 let modified = offered.modified;
                 let incoming = session.delivery.begin(Entry { name, bytes, mode, modified })?;
                 self.claim(number, &incoming)?;
+                blocks = incoming.blocks().most();
                 session.state().files.insert(number, Receiving::new(incoming));
             }
         }
-        session.state().next_entry = number + 1;
+        session.state().offered(blocks);
         self.say(ToSender::Ready { file: number });
         Ok(true)
     }
@@ -308,6 +310,7 @@ impl Control {
             state.received.files += 1;
             state.received.bytes += bytes;
             state.files.remove(&file);
+            state.patience.answered(1);
         }
         self.say(ToSender::Stored { file });
         Ok(())

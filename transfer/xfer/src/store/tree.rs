@@ -83,6 +83,11 @@ impl Blocks {
         self.file_bytes.map(|bytes| bytes.div_ceil(self.block_bytes))
     }
 
+    /// Most blocks that there may be.
+    pub fn most(self) -> u64 {
+        self.count().unwrap_or(MOST_STREAM_BLOCKS)
+    }
+
     pub fn offset(self, index: u64) -> u64 {
         index * self.block_bytes
     }
@@ -98,10 +103,7 @@ impl Blocks {
     }
 
     pub fn has(self, index: u64) -> bool {
-        match self.count() {
-            Some(count) => index < count,
-            None => index < MOST_STREAM_BLOCKS,
-        }
+        index < self.most()
     }
 
     /// A sum of a block, to be fed with its bytes.

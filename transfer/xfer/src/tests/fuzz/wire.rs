@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::Name;
 use crate::wire::frame::{
-    FrameError, Key, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
+    FrameError, HEADER_BYTES, Key, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
 };
 use crate::wire::messages::{DataHead, ToReceiver, ToSender};
 use crate::words::PEER_CHARACTERS;
@@ -41,7 +41,8 @@ pub(crate) fn message<M: Serialize + DeserializeOwned + Debug>(bytes: &[u8]) -> 
     assert_eq!(format!("{read:?}"), format!("{message:?}"));
 
     let mut changed = again;
-    let at = changed.len() - 1 - bytes.len() % (changed.len() - LENGTH_BYTES);
+    // Any byte, the length included.
+    let at = bytes.len() % changed.len();
     changed[at] ^= 1;
     assert_eq!(open(&changed), Err(FrameError::Forged));
     Some(message)
@@ -64,8 +65,8 @@ fn seal(fill: impl FnOnce(&mut Sealer, &mut Vec<u8>) -> Result<(), FrameError>) 
 }
 
 fn open(stream: &[u8]) -> Result<&[u8], FrameError> {
-    let (length, behind) = stream.split_first_chunk().ok_or(FrameError::Malformed)?;
-    let rest = Opener::rest(*length, MAX_MESSAGE_BYTES)?;
-    let rest = behind.get(..rest).ok_or(FrameError::Malformed)?;
-    Opener::new(Key::default()).verify(rest)
+    let (header, behind) = stream.split_first_chunk::<HEADER_BYTES>().ok_or(FrameError::Malformed)?;
+    let mut opener = Opener::new(Key::default());
+    let rest = opener.rest(header, MAX_MESSAGE_BYTES)?;
+    opener.verify(behind.get(..rest).ok_or(FrameError::Malformed)?)
 }
