@@ -13,7 +13,7 @@ use fairway_xfer::measure::{Meter, Subject};
 use fairway_xfer::recv::{Meters, ReceiveOptions, receive};
 use fairway_xfer::send::{SendOptions, Streams, send};
 use fairway_xfer::socket::{Connection, Wishes, connect};
-use fairway_xfer::store::{Modified, Sum};
+use fairway_xfer::store::{Hole, Modified, Sum};
 use fairway_xfer::wire::messages::{
     Begin, DataHead, Kind, Offered, Run, ToReceiver, ToSender, connection_number,
 };
@@ -78,6 +78,11 @@ impl Noise {
             .collect()
     }
 
+    fn holes(&mut self) -> Vec<Hole> {
+        let most = if self.below(4) == 0 { 300 } else { 2 };
+        (0..self.below(most)).map(|_| Hole { at: self.number(), bytes: self.number() }).collect()
+    }
+
     fn name(&mut self) -> Vec<u8> {
         let names: [&[u8]; 14] = [
             b"a",
@@ -140,6 +145,7 @@ impl Noise {
             mode: self.0.bits32(),
             modified: (self.below(2) == 0)
                 .then(|| Modified { seconds: self.0.bits64() as i64, nanos: self.0.bits32() }),
+            hole_bytes: self.size(),
         }
     }
 
@@ -218,7 +224,7 @@ fn pour(address: &str, token: &Token, session: u64, noise: &mut Noise) -> Result
         let head = match noise.below(10) {
             0 => DataHead::Idle,
             1 => DataHead::End,
-            _ => DataHead::Block { file, block, bytes },
+            _ => DataHead::Block { file, block, bytes, holes: noise.holes() },
         };
         channel.write_frame(&head)?;
         if matches!(head, DataHead::Block { .. }) {

@@ -171,8 +171,8 @@ fn between(security: Security, of_client: bool, bit: usize, timeout: Duration) -
 fn no_flipped_bit_of_a_plain_greeting_is_missed() {
     // Preamble, nonce, a frame of one byte and one of 21; preamble, letter, nonce, letter, a frame
     // of one byte and one of 8.
-    let client_bytes = 8 + 32 + 21 + 41;
-    let server_bytes = 9 + 32 + 1 + 21 + 28;
+    let client_bytes = 8 + 32 + 29 + 49;
+    let server_bytes = 9 + 32 + 1 + 29 + 36;
     assert_eq!(between(Security::Plain, true, 8 * client_bytes, LONG), Some(vec![5; 20]));
     assert_eq!(between(Security::Plain, false, 8 * server_bytes, LONG), Some(vec![5; 20]));
     for byte in 0..client_bytes.max(server_bytes) {

@@ -216,8 +216,9 @@ impl Control {
                     session.busy(why, self.epoch);
                     return Ok(false);
                 }
-                let modified = offered.modified;
-                let incoming = session.delivery.begin(Entry { name, bytes, mode, modified })?;
+                let (modified, hole_bytes) = (offered.modified, offered.hole_bytes);
+                let entry = Entry { name, bytes, mode, modified, hole_bytes };
+                let incoming = session.delivery.begin(entry)?;
                 self.claim(number, &incoming)?;
                 blocks = incoming.blocks().most();
                 session.state().files.insert(number, Receiving::new(incoming));

@@ -204,9 +204,7 @@ impl Manager {
                     self.table()
                 }
                 // A session that ends does not tell, nor does one that becomes more patient.
-                Some(wait) => {
-                    self.changed.wait_timeout(table, wait.min(self.settings.timeout))
-                }
+                Some(wait) => self.changed.wait_timeout(table, wait.min(self.settings.timeout)),
                 None => self.changed.wait(table),
             };
         }

@@ -285,6 +285,7 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
             // It has none of its own, and a receiver keeps to what it is told: as files are usually.
             mode: 0o644,
             modified: None,
+            hole_bytes: 0,
         };
         return (session.state().next_entry == 0).then_some(Ok((offered, Origin::Stream)));
     };

@@ -180,7 +180,8 @@ impl Session {
         let waited = state.patience.time().as_secs_f64();
         match &state.latest_failure {
             Some(failure) if state.lanes.values().all(|lane| lane.open.is_none()) => {
-                let why = format!("nothing has arrived for {waited} s; the last failure: {failure}");
+                let why =
+                    format!("nothing has arrived for {waited} s; the last failure: {failure}");
                 Error::failed("sending", why)
             }
             _ => Error::Refused(format!(

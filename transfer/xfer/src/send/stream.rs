@@ -85,12 +85,7 @@ fn live(session: &Session, lane: u32, connection: u32, target: &Target) -> Resul
     ended
 }
 
-fn open(
-    session: &Session,
-    lane: u32,
-    connection: u32,
-    target: &Target,
-) -> Result<Channel, Error> {
+fn open(session: &Session, lane: u32, connection: u32, target: &Target) -> Result<Channel, Error> {
     let settings = &session.settings;
     let timeout = settings.timeout;
     let socket = connect(&[target.address], &settings.options.wishes, timeout, &session.control)?;

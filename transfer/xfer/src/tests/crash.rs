@@ -27,7 +27,7 @@ use crate::tests::simulated::network::{self, Cut, Death};
 use crate::tests::simulated::{Chances, JoinLater, Simulation};
 use crate::{Control, Error};
 
-const BLOCK_BYTES: u64 = 2048;
+pub(super) const BLOCK_BYTES: u64 = 2048;
 /// Transfers of `cargo test`; `make soak` runs more.
 const CRASHES: u64 = 500;
 /// Faults of a run, after which everything works.
@@ -41,9 +41,9 @@ const DAY: u64 = 86_400;
 
 /// What is sent: a directory, or a single file, with all that its files ever were.
 #[derive(Clone)]
-struct Tree {
-    path: PathBuf,
-    files: BTreeMap<String, Vec<Vec<u8>>>,
+pub(super) struct Tree {
+    pub(super) path: PathBuf,
+    pub(super) files: BTreeMap<String, Vec<Vec<u8>>>,
     directories: Vec<String>,
 }
 
@@ -130,11 +130,11 @@ impl Tree {
 }
 
 /// What stays the same for all runs.
-struct Ground {
+pub(super) struct Ground {
     directory: PathBuf,
-    trees: Vec<Tree>,
-    identity: Arc<Identity>,
-    meter: Meter,
+    pub(super) trees: Vec<Tree>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) meter: Meter,
 }
 
 /// What may happen in a run.
@@ -158,7 +158,7 @@ struct Happened {
     late: bool,
 }
 
-type Ended = Arc<Mutex<Option<Result<Outcome, Error>>>>;
+pub(super) type Ended = Arc<Mutex<Option<Result<Outcome, Error>>>>;
 
 struct Sender {
     process: u32,
@@ -199,7 +199,7 @@ struct World<'a> {
 }
 
 /// What follows from the seed alone: how threads are chosen.
-fn chances(random: &mut Stream) -> Chances {
+pub(super) fn chances(random: &mut Stream) -> Chances {
     let mut one_of = |all: &[u64]| all[random.below(all.len() as u64) as usize];
     Chances {
         switch_one_in: one_of(&[1, 3, 10, 50]),
@@ -539,7 +539,7 @@ fn run(seed: u64, ground: &Ground) -> (u64, u64) {
     })
 }
 
-fn ground(directory: &Path) -> Ground {
+pub(super) fn ground(directory: &Path) -> Ground {
     set_smallest_block_bytes(BLOCK_BYTES);
     let subject = Subject::new("a test", "transfer", "transfer");
     Ground {

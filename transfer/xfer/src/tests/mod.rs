@@ -2,4 +2,5 @@
 
 mod corpus;
 mod crash;
+mod liars;
 pub(crate) mod simulated;

@@ -79,7 +79,8 @@ fn begin(receiver: &Receiver, transfer: u8) -> Channel {
 /// What the receiver answers to the offer of a name.
 fn offered(receiver: &Receiver, name: &[u8], kind: Kind) -> ToSender {
     let mut channel = begin(receiver, name.len() as u8);
-    let offered = Offered { name: name.to_vec(), kind, mode: 0o644, modified: None };
+    let name = name.to_vec();
+    let offered = Offered { name, kind, mode: 0o644, modified: None, hole_bytes: 0 };
     channel.write_frame(&ToReceiver::Offer { first: 0, entries: vec![offered] }).unwrap();
     let answer = channel.read_frame().unwrap().unwrap();
     channel.write_frame(&ToReceiver::GiveUp { why: "a test".into() }).unwrap();
@@ -148,6 +149,7 @@ fn a_sender_cannot_offer_files_without_end() {
             kind: Kind::File { bytes: Some(1) },
             mode: 0o644,
             modified: None,
+            hole_bytes: 0,
         });
         let page = ToReceiver::Offer { first, entries: entries.collect() };
         channel.write_frame(&page).unwrap();

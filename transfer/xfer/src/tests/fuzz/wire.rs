@@ -65,7 +65,8 @@ fn seal(fill: impl FnOnce(&mut Sealer, &mut Vec<u8>) -> Result<(), FrameError>) 
 }
 
 fn open(stream: &[u8]) -> Result<&[u8], FrameError> {
-    let (header, behind) = stream.split_first_chunk::<HEADER_BYTES>().ok_or(FrameError::Malformed)?;
+    let (header, behind) =
+        stream.split_first_chunk::<HEADER_BYTES>().ok_or(FrameError::Malformed)?;
     let mut opener = Opener::new(Key::default());
     let rest = opener.rest(header, MAX_MESSAGE_BYTES)?;
     opener.verify(behind.get(..rest).ok_or(FrameError::Malformed)?)
