@@ -204,10 +204,12 @@ impl Session {
     /// When it is to be ended, unless something new comes or its sender comes again.
     pub fn end_of_patience(&self) -> Instant {
         let state = self.state();
+        let patience = state.patience.end(None, Duration::ZERO);
         match (state.gone, state.concluded) {
-            (Some(gone), _) => gone + self.settings.linger,
+            // A sender that comes and goes has no more than one that stays.
+            (Some(gone), _) => patience.min(gone + self.settings.linger),
             (None, Some(concluded)) => concluded + self.settings.timeout,
-            (None, None) => state.patience.end(None, Duration::ZERO),
+            (None, None) => patience,
         }
     }
 

@@ -16,6 +16,7 @@ use std::time::Duration;
 use fairway_units::random::Stream;
 
 use super::crash::ground;
+use crate::Error;
 use crate::wire::messages::{Run, ToSender};
 
 /// Liars of `cargo test`, in each direction; `make crashes` takes `FAIRWAY_LIARS` of them.
@@ -62,11 +63,12 @@ impl News {
 }
 
 /// What is no message: half of one, one that is longer than any, one that was changed, and noise.
-fn not_a_message(random: &mut Stream, to: &crate::rt::Socket) {
+fn not_a_message(random: &mut Stream, to: &crate::rt::Socket) -> Result<(), Error> {
     let length = [0, 1, 300, 256 << 10, u32::MAX][random.below(5) as usize];
     let mut bytes = u32::to_le_bytes(length).to_vec();
     bytes.extend((0..random.below(60)).map(|_| random.bits32() as u8));
-    let _ = (&*to).write(&bytes);
+    let written = (&*to).write(&bytes).map(drop);
+    written.map_err(|error| Error::failed("lying", error))
 }
 
 fn number(name: &str, usual: u64) -> u64 {

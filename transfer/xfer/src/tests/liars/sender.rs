@@ -72,6 +72,8 @@ struct State {
     lies: Vec<Manner>,
     news: News,
     next_entry: u32,
+    /// Of its control connections.
+    life: u64,
     /// What it has said that files are.
     digests: BTreeSet<Sum>,
     /// It does not read; it sends a byte at a time.
@@ -162,8 +164,10 @@ impl Liar {
 
     /// Comes again and again with the same transfer, until the receiver has had enough.
     fn run(self: &Arc<Self>) {
-        while !self.is_over() && self.simulation.now() < 4 * BOUND {
+        while !self.is_over() && self.simulation.now() < 2 * BOUND {
             let _ = self.control();
+            let life = self.state().life;
+            self.state().life = if life > 0 { life + 1 } else { 0 };
             self.pause(3000);
         }
         self.is_over.store(true, Ordering::Relaxed);
@@ -181,18 +185,27 @@ impl Liar {
         }
         let begin =
             Begin { transfer: [7; 16], streams: 2, entries: 9, bytes: 1, patience_ms: 9000 };
+        let began = self.simulation.now();
         channel.write_frame(&ToReceiver::Begin(begin))?;
         let Some(ToSender::Welcome { session, resumed, .. }) = channel.read_frame()? else {
             return Ok(());
         };
-        if !resumed && self.state().next_entry > 0 {
+        if !resumed && self.state().life > 0 {
             // It was forgotten: that is all that is asked for.
             self.is_over.store(true, Ordering::Relaxed);
             return Ok(());
         }
+        let life = {
+            let mut state = self.state();
+            state.life += 1;
+            if !resumed {
+                state.news.latest = began;
+            }
+            state.life
+        };
         for lane in 0..2 {
             let liar = Arc::clone(self);
-            spawn("pour", move || drop(liar.pour(session, lane)))?;
+            spawn("pour", move || drop(liar.pour(session, lane, life)))?;
         }
         let (sender, receiver) = channel.into_control();
         if !self.state().is_deaf {
@@ -209,7 +222,7 @@ impl Liar {
                     (Manner::KeepAlive | Manner::Same, None) => sender.keep_alive()?,
                     (Manner::Raw, None) => {
                         let mut random = Stream::new(self.state().random.bits64(), "raw");
-                        not_a_message(&mut random, sender.socket());
+                        not_a_message(&mut random, sender.socket())?;
                     }
                     (Manner::Close, None) => return Ok(()),
                     _ => {}
@@ -252,9 +265,9 @@ impl Liar {
     }
 
     /// A data connection: blocks that are right, wrong, or none, and pieces of them.
-    fn pour(&self, session: u64, lane: u32) -> Result<(), Error> {
+    fn pour(&self, session: u64, lane: u32, life: u64) -> Result<(), Error> {
         let mut replaced = 0;
-        while !self.is_over() {
+        while !self.is_over() && self.state().life == life {
             replaced += 1;
             let stream = connection_number(lane, replaced);
             let mut channel = self.enter(Purpose::Data { session, stream })?;
@@ -277,7 +290,7 @@ impl Liar {
             let (content, blocks) = (State::content(file), Blocks::of(State::sizes(file)));
             if !blocks.has(index) || kind == 0 {
                 channel.write_frame(&DataHead::Idle)?;
-                self.pause(500);
+                self.pause(2000);
                 continue;
             }
             let from = blocks.offset(index) as usize;
@@ -298,7 +311,8 @@ impl Liar {
             let sum = if kind == 3 { [0; 32] } else { blocks.sum(index, data) };
             self.state().news.say(self.simulation.now(), 2, file, block..block + 1);
             channel.write_frame(&sum)?;
-            self.pause(500);
+            let is_honest = self.state().honest_left > 0;
+            self.pause(if is_honest { 200 } else { 4000 });
         }
         Ok(())
     }
@@ -337,6 +351,7 @@ fn run(seed: u64, ground: &Ground) {
             lies: (0..count).map(|_| LIES[random.below(9) as usize]).collect(),
             news: News::default(),
             next_entry: 0,
+            life: 0,
             digests: BTreeSet::new(),
             is_deaf: random.below(4) == 0,
             drips: random.below(4) == 0,
