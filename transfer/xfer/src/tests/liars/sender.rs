@@ -212,7 +212,7 @@ impl Liar {
             let liar = Arc::clone(self);
             spawn("hear", move || liar.hear(receiver))?;
         }
-        while !self.is_over() {
+        while !self.is_over() && self.simulation.now() < 2 * BOUND {
             let manner = self.manner();
             for _ in 0..if manner == Manner::Flood { 40 } else { 1 } {
                 let said = self.state().say(manner);
@@ -370,6 +370,7 @@ fn run(seed: u64, ground: &Ground) {
         let sessions = || running.lock().unwrap().as_ref().map_or(0, Receiver::sessions);
         while !lying.has_ended() {
             simulation.pause(1000, &lying);
+            assert!(simulation.now() < 5 * BOUND, "the liar does not end: {lies}");
             let latest = liar.state().news.latest;
             let held = simulation.now().saturating_sub(latest);
             assert!(sessions() == 0 || held < BOUND, "it is held for {held:?} by {lies}");
@@ -392,6 +393,7 @@ fn run(seed: u64, ground: &Ground) {
         });
         while !sending.has_ended() {
             simulation.pause(1000, &sending);
+            assert!(simulation.now() < 10 * BOUND, "an honest sender is held after {lies}");
         }
         let sent = of.lock().unwrap().take().expect("it has ended");
         let is_directory_there = matches!(&sent, Err(Error::Refused(why)) if why.contains("there"));
