@@ -216,7 +216,7 @@ impl Liar {
                     (Manner::KeepAlive | Manner::Honest, None) => sender.keep_alive()?,
                     (Manner::Raw, _) => {
                         let mut random = Stream::new(self.state().random.bits64(), "raw");
-                        not_a_message(&mut random, sender.socket())?;
+                        not_a_message(&mut random, sender.socket(), self.security)?;
                     }
                     (Manner::Close | Manner::Forget, _) => return Ok(()),
                     _ => {}

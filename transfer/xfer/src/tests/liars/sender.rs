@@ -222,7 +222,7 @@ impl Liar {
                     (Manner::KeepAlive | Manner::Same, None) => sender.keep_alive()?,
                     (Manner::Raw, None) => {
                         let mut random = Stream::new(self.state().random.bits64(), "raw");
-                        not_a_message(&mut random, sender.socket())?;
+                        not_a_message(&mut random, sender.socket(), self.security)?;
                     }
                     (Manner::Close, None) => return Ok(()),
                     _ => {}
