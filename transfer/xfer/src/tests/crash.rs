@@ -143,7 +143,7 @@ impl Tree {
 
 /// What stays the same for all runs.
 pub(super) struct Ground {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     pub(super) trees: Vec<Tree>,
     pub(super) identity: Arc<Identity>,
     pub(super) meter: Meter,
