@@ -387,7 +387,7 @@ const LIES: [(&str, Lie); 10] = [
     }),
     ("damage", |to| to.send(&ToSender::Bad { file: 0, block: !0 })),
     ("half a message", |to| {
-        let sent = (&*to.socket()).write(&[0xff]).map(drop);
+        let sent = to.socket().write(&[0xff]).map(drop);
         sent.map_err(|error| Error::failed("lying", error))
     }),
 ];

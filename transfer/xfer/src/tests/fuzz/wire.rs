@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::Name;
+use crate::store::{Hole, Layout, Name};
 use crate::wire::frame::{
     FrameError, HEADER_BYTES, Key, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
 };
@@ -16,7 +16,9 @@ use crate::words::PEER_CHARACTERS;
 pub fn frame(bytes: &[u8]) {
     assert!(open(bytes).is_err(), "a stranger's frame was opened");
     message::<ToSender>(bytes);
-    message::<DataHead>(bytes);
+    if let Some(DataHead::Block { bytes, holes, .. }) = message(bytes) {
+        layout(u64::from(bytes), holes);
+    }
     if let Some(ToReceiver::Offer { entries, .. }) = message(bytes) {
         entries.into_iter().for_each(|entry| name(&entry.name));
     }
@@ -46,6 +48,18 @@ pub(crate) fn message<M: Serialize + DeserializeOwned + Debug>(bytes: &[u8]) -> 
     changed[at] ^= 1;
     assert_eq!(open(&changed), Err(FrameError::Forged));
     Some(message)
+}
+
+/// Holes that are believed are within their block, in order, and the rest of it is data.
+fn layout(bytes: u64, holes: Vec<Hole>) {
+    let Some(layout) = Layout::new(bytes, holes) else { return };
+    let mut end = 0;
+    for span in layout.spans() {
+        assert!(span.at == end && span.bytes > 0, "{layout:?}");
+        end += span.bytes;
+    }
+    assert_eq!(end, bytes, "{layout:?}");
+    assert!(layout.data_bytes() <= bytes, "{layout:?}");
 }
 
 fn name(told: &[u8]) {

@@ -262,7 +262,7 @@ impl Liar {
         }
         if self.state().drips {
             let mut byte = [0];
-            while (&mut &*channel.socket()).read(&mut byte).is_ok_and(|count| count > 0) {
+            while channel.socket().read(&mut byte).is_ok_and(|count| count > 0) {
                 self.pause(5000);
             }
             return Ok(());
