@@ -131,11 +131,12 @@ test-rust: $(TOOLS)
 test-python: $(BUILT) $(wildcard $(LAB))
 	$(BIN)/python -m pytest -n logical --dist worksteal
 
-# Transfers between two simulated hosts whose disk, network and power fail, and commands of which each
-# call on files fails: STORE_CRASHES calls of each command and kind of failure, or all.
+# Transfers between two simulated hosts whose disk, network and power fail (FAIRWAY_CRASHES of them), or with
+# a liar at either end (FAIRWAY_LIARS), and commands of which each call on files fails: STORE_CRASHES calls
+# of each command and kind of failure, or all.
 STORE_CRASHES ?= all
 crashes: $(BUILT)
-	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib crash
+	$(IN_TRANSFER) cargo test --quiet --locked --release --package fairway-xfer --lib -- crash liars
 	FAIRWAY_STORE_CRASHES=$(STORE_CRASHES) $(BIN)/python -m pytest -n logical --dist worksteal -q tests/python/test_crashes.py
 
 # Commands of which each call of the system fails in turn, and pieces of work of which each allocation

@@ -34,6 +34,9 @@ STORE_CRASHES = 6
 #: One call in so many fails in a round; two minutes.
 FAILURES_STEP = 41
 
+#: Liars of one round, at each end; two minutes.
+LIARS = 5_000
+
 #: Seconds of a round for walks over the whole product, for each target of the fuzzer, and for
 #: transfers.
 WALKS_S = 240
@@ -105,7 +108,7 @@ def walks(number: int) -> bool:
 
 
 def crashes(number: int) -> bool:
-    """Transfers to a simulated disk that fails, fills up and loses power."""
+    """Transfers to a simulated disk that fails, fills up and loses power, and with liars."""
     environment = {
         **os.environ,
         "FAIRWAY_CRASHES": str(CRASHES),
@@ -113,6 +116,8 @@ def crashes(number: int) -> bool:
         "FAIRWAY_FIRST_CRASH": str(1_000_000 + number * CRASHES),
         # Those of `make test` are of round 0.
         "FAIRWAY_STORE_ROUND": str(1 + number),
+        "FAIRWAY_LIARS": str(LIARS),
+        "FAIRWAY_FIRST_LIAR": str(1_000_000 + number * LIARS),
     }
     command = ["make", "--no-print-directory", "crashes", f"STORE_CRASHES={STORE_CRASHES}"]
     return _tried(f"{CRASHES} crashes of transfers, and of commands", command, environment)

@@ -133,3 +133,39 @@ def test_a_sender_that_is_stopped_says_so_and_goes_on_when_it_is_started_again(s
         assert done.returncode == 0, done.stderr
         assert receiver.ended() == 0
     assert digest(out / source.name) == digest(source)
+
+
+def test_a_sparse_file_stays_sparse(tmp_path):
+    source, out = tmp_path / "disk.img", tmp_path / "in"
+    with source.open("wb") as file:
+        file.truncate(200_000_000)
+        file.seek(100_000_000)
+        file.write(b"boot")
+    stored = source.stat().st_blocks * 512
+    if stored > 1_000_000:
+        pytest.skip(f"the file system of {tmp_path} has no holes")
+    with Waiting("recv", "--out", out, "--once", "--patience", "1 h") as receiver:
+        done = command("send", source, receiver.address, "--token", receiver.token())
+        assert done.returncode == 0, done.stderr
+        assert receiver.ended() == 0, receiver.printed
+    assert digest(out / source.name) == digest(source)
+    # A file system may keep some pages for the map of the holes.
+    assert (out / source.name).stat().st_blocks * 512 <= stored + 16_384
+
+
+def test_a_private_file_of_the_receiver_is_not_compared(tmp_path):
+    source, out = tmp_path / "pin", tmp_path / "in"
+    source.write_bytes(b"1234")
+    out.mkdir()
+    (out / "pin").write_bytes(b"1234")
+    (out / "pin").chmod(0o600)
+    said = set()
+    with Waiting("recv", "--out", out) as receiver:
+        token = receiver.token()
+        for guess in (b"1234", b"4321", b"12345"):
+            source.write_bytes(guess)
+            done = command("send", source, receiver.address, "--token", token)
+            assert done.returncode == 1
+            said.add(done.stderr.partition("pin ")[2])
+        receiver.interrupt()
+    assert len(said) == 1 and "is there already" in said.pop()

@@ -354,7 +354,7 @@ def test_noise_at_the_door_is_survived(tmp_path, out, mode):
         assert receiver.token
         for _ in range(300):
             beginning = chance.choice(
-                (b"", b"fairway1", b"\x16\x03\x01\x00\x80", b"GET / HTTP/1.1\r\n")
+                (b"", b"fairway2", b"\x16\x03\x01\x00\x80", b"GET / HTTP/1.1\r\n")
             )
             one = socket.create_connection(("127.0.0.1", receiver.port), timeout=PATIENCE_S)
             with one, contextlib.suppress(OSError):

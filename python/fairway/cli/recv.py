@@ -25,6 +25,11 @@ def recv(
     spare: str | None = Option(None, metavar="SIZE", help="What stays free on the disk."),
     receive_buffer: command.ReceiveBuffer = None,
     timeout: command.Silence = "30 s",
+    patience: str | None = Option(
+        None,
+        metavar="TIME",
+        help="How long a transfer may bring nothing new.  [default: a day]",
+    ),
     linger: str | None = Option(
         None, metavar="TIME", help="How long a sender that is gone may take to come back."
     ),
@@ -68,6 +73,7 @@ def recv(
         limits=limits,
         wishes=command.wishes(receive_buffer=receive_buffer),
         timeout_s=quantities.seconds(timeout, "--timeout"),
+        patience_s=quantities.seconds(patience, "--patience"),
         linger_s=quantities.seconds(linger, "--linger"),
         capture=None if capture is None else str(capture),
     )

@@ -31,7 +31,7 @@ fn main() {
     let store = Store::open(directory.as_ref(), Options { overwrite: true, ..Options::default() });
     let delivery = store.unwrap().delivery();
     let name = Name::new("received").unwrap();
-    let entry = Entry { name, bytes: Some(bytes), mode: 0o600, modified: None };
+    let entry = Entry { name, bytes: Some(bytes), mode: 0o600, modified: None, hole_bytes: 0 };
     let incoming = delivery.begin(entry).unwrap();
     let (began, mut buffer) = (Instant::now(), scratch());
     for index in 0..incoming.blocks().count().unwrap() {

@@ -23,6 +23,7 @@ mod iperf3;
 pub mod job;
 pub mod load;
 pub mod measure;
+mod patience;
 pub mod recv;
 mod rt;
 mod secret;

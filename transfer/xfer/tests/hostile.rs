@@ -1,11 +1,12 @@
 //! Peers that know the token and say anything: the other side neither panics nor hangs, writes
 //! nothing but what was finished, and believes nothing that is not so.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairway_units::random::Stream;
 use fairway_xfer::auth::{Identity, Purpose, Security, Token, admit, greet};
@@ -13,7 +14,7 @@ use fairway_xfer::measure::{Meter, Subject};
 use fairway_xfer::recv::{Meters, ReceiveOptions, receive};
 use fairway_xfer::send::{SendOptions, Streams, send};
 use fairway_xfer::socket::{Connection, Wishes, connect};
-use fairway_xfer::store::{Modified, Sum};
+use fairway_xfer::store::{Hole, Modified, Sum};
 use fairway_xfer::wire::messages::{
     Begin, DataHead, Kind, Offered, Run, ToReceiver, ToSender, connection_number,
 };
@@ -78,6 +79,11 @@ impl Noise {
             .collect()
     }
 
+    fn holes(&mut self) -> Vec<Hole> {
+        let most = if self.below(4) == 0 { 300 } else { 2 };
+        (0..self.below(most)).map(|_| Hole { at: self.number(), bytes: self.number() }).collect()
+    }
+
     fn name(&mut self) -> Vec<u8> {
         let names: [&[u8]; 14] = [
             b"a",
@@ -140,6 +146,7 @@ impl Noise {
             mode: self.0.bits32(),
             modified: (self.below(2) == 0)
                 .then(|| Modified { seconds: self.0.bits64() as i64, nanos: self.0.bits32() }),
+            hole_bytes: self.size(),
         }
     }
 
@@ -218,7 +225,7 @@ fn pour(address: &str, token: &Token, session: u64, noise: &mut Noise) -> Result
         let head = match noise.below(10) {
             0 => DataHead::Idle,
             1 => DataHead::End,
-            _ => DataHead::Block { file, block, bytes },
+            _ => DataHead::Block { file, block, bytes, holes: noise.holes() },
         };
         channel.write_frame(&head)?;
         if matches!(head, DataHead::Block { .. }) {
@@ -247,18 +254,7 @@ fn a_receiver_survives_senders_that_say_anything() {
     let control = Control::new();
     let (running, meter) = (control.clone(), meter(&control));
     let receiving = std::thread::spawn(move || receive(&options, &running, Meters::All(meter)));
-    let (mut address, mut token) = (String::new(), None);
-    while token.is_none() {
-        for event in control.take_events() {
-            match event {
-                Event::Listening { address: found } => address = found,
-                Event::Token { token: found } => token = Some(found.parse::<Token>().unwrap()),
-                _ => {}
-            }
-        }
-        assert!(!receiving.is_finished() && !control.sleep(Duration::from_millis(10)));
-    }
-    let token = token.unwrap();
+    let (address, token) = listening(&control);
     for session in 0..SESSIONS {
         let mut noise = Noise(Stream::new(session, "sender"));
         let _ = storm(&address, &token, &mut noise);
@@ -280,6 +276,21 @@ fn a_receiver_survives_senders_that_say_anything() {
     control.cancel();
     receiving.join().unwrap().unwrap();
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
+}
+
+/// Where a receiver listens, and its token.
+fn listening(control: &Control) -> (String, Token) {
+    let (mut address, until) = (String::new(), Instant::now() + LONG);
+    loop {
+        for event in control.take_events() {
+            match event {
+                Event::Listening { address: found } => address = found,
+                Event::Token { token } => return (address, token.parse().unwrap()),
+                _ => {}
+            }
+        }
+        assert!(Instant::now() < until && !control.sleep(Duration::from_millis(10)));
+    }
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {
@@ -355,41 +366,123 @@ fn a_sender_believes_no_receiver_that_says_anything() {
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }
 
-/// A receiver that welcomes, keeps its control connection alive, and does nothing else.
-fn be_silent(listener: &TcpListener, identity: &Identity) {
-    let socket = listener.accept().unwrap().0.into();
-    let held = Control::new().hold(&socket).unwrap();
-    let connection = Connection { socket, held };
-    let (mut channel, purpose) = admit(connection, identity, Security::Encrypted, LONG).unwrap();
-    assert_eq!(purpose, Purpose::Control);
-    assert!(matches!(channel.read_frame().unwrap(), Some(ToReceiver::Begin(_))));
-    let welcome = ToSender::Welcome { session: 0, streams: 1, resumed: false, patience_ms: 1000 };
-    channel.write_frame(&welcome).unwrap();
-    let (sender, _receiver) = channel.into_control();
-    while sender.keep_alive().is_ok() {
-        std::thread::sleep(Duration::from_millis(20));
+/// What a receiver says again and again.
+type Lie = fn(&ControlSender) -> Result<(), Error>;
+
+const LIES: [(&str, Lie); 10] = [
+    ("signs of life", |to| to.keep_alive()),
+    ("no block", |to| to.send(&ToSender::Arrived(vec![]))),
+    ("a block", |to| to.send(&ToSender::Arrived(vec![Run { file: 0, first: 0, count: 1 }]))),
+    ("all blocks", |to| to.send(&ToSender::Arrived(vec![Run { file: 0, first: 0, count: !0 }]))),
+    ("a block of another file", |to| {
+        to.send(&ToSender::Arrived(vec![Run { file: 1, first: 0, count: 1 }]))
+    }),
+    ("claims", |to| {
+        to.send(&ToSender::Claims { file: 0, sums: vec![(0, [7; 32]), (!0, [7; 32])] })
+    }),
+    ("readiness", |to| to.send(&ToSender::Ready { file: 0 })),
+    ("losses", |to| {
+        let why = String::from("lost");
+        to.send(&ToSender::Lost { connection: connection_number(0, 1), why })
+    }),
+    ("damage", |to| to.send(&ToSender::Bad { file: 0, block: !0 })),
+    ("half a message", |to| {
+        let sent = to.socket().write(&[0xff]).map(drop);
+        sent.map_err(|error| Error::failed("lying", error))
+    }),
+];
+
+/// A receiver that says one thing and no other, and reads nothing, or all that comes.
+fn lie(listener: &TcpListener, identity: &Identity, sending: &Control, is_deaf: bool, lie: Lie) {
+    let mut ends = Vec::new();
+    listener.set_nonblocking(true).unwrap();
+    std::thread::scope(|scope| {
+        while !sending.is_cancelled() {
+            if let Ok((socket, _)) = listener.accept() {
+                socket.set_nonblocking(false).unwrap();
+                let socket = socket.into();
+                let held = sending.hold(&socket).unwrap();
+                let connection = Connection { socket, held };
+                match admit(connection, identity, Security::Plain, LONG) {
+                    Ok((mut channel, Purpose::Control)) => {
+                        let _ = channel.read_frame::<ToReceiver>();
+                        let (streams, patience_ms) = (2, 400);
+                        let welcome =
+                            ToSender::Welcome { session: 0, streams, resumed: false, patience_ms };
+                        let _ = channel.write_frame(&welcome);
+                        ends.push(channel.into_control());
+                    }
+                    Ok((mut channel, _)) if !is_deaf => {
+                        scope.spawn(move || while channel.read_payload(&mut [0]).is_ok() {});
+                    }
+                    Ok((channel, _)) => std::mem::forget(channel),
+                    Err(_) => {}
+                }
+            }
+            ends.retain(|(sender, _)| lie(sender).is_ok());
+            sending.sleep(Duration::from_millis(20));
+        }
+    });
+}
+
+#[test]
+fn nothing_that_a_receiver_says_again_and_again_holds_a_sender() {
+    let ground = tempfile::tempdir().unwrap();
+    let path = ground.path().join("a");
+    std::fs::write(&path, vec![5; 3_000_000]).unwrap();
+    let identity = Identity::new().unwrap();
+    for (what, said) in LIES {
+        for is_deaf in [false, true] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let mut options = SendOptions::new(&path, address, identity.token().to_string());
+            (options.plain, options.streams) = (true, Streams::Fixed(2));
+            (options.patience_s, options.timeout_s) = (Some(0.4), Some(30.0));
+            let (sending, ended) = (Control::new(), Control::new());
+            let began = Instant::now();
+            let sent = std::thread::scope(|scope| {
+                scope.spawn(|| lie(&listener, &identity, &ended, is_deaf, said));
+                let sent = send(&options, &sending, &meter(&sending));
+                ended.cancel();
+                sent
+            });
+            assert!(sent.is_err(), "{what}: {sent:?}");
+            assert!(began.elapsed() < LONG / 10, "{what} hold it");
+            if what == "signs of life" {
+                let said = sent.unwrap_err().to_string();
+                assert!(said.contains("acknowledged nothing new for 0.4 s"), "{said}");
+            }
+        }
     }
 }
 
 #[test]
-fn a_sender_loses_patience_with_a_receiver_that_is_there_and_answers_nothing() {
+fn a_sender_that_brings_nothing_new_is_told_so_and_ended() {
     let ground = tempfile::tempdir().unwrap();
-    let path = ground.path().join("a");
-    std::fs::write(&path, b"content").unwrap();
-    let identity = Identity::new().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut options = SendOptions::new(
-        &path,
-        listener.local_addr().unwrap().to_string(),
-        identity.token().to_string(),
-    );
-    options.patience_s = Some(0.3);
-    options.timeout_s = Some(10.0);
-    let sending = Control::new();
-    let ended = std::thread::scope(|scope| {
-        scope.spawn(|| be_silent(&listener, &identity));
-        send(&options, &sending, &meter(&sending))
+    let mut options = ReceiveOptions::new(ground.path().join("out"));
+    (options.bind, options.plain) = (Some("127.0.0.1:0".into()), true);
+    (options.patience_s, options.timeout_s) = (Some(0.5), Some(30.0));
+    let control = Control::new();
+    let (running, meter) = (control.clone(), meter(&control));
+    let receiving = std::thread::spawn(move || receive(&options, &running, Meters::All(meter)));
+    let (address, token) = listening(&control);
+    let mut channel = enter(&address, &token, Purpose::Control).unwrap();
+    let transfer = [1; 16];
+    let begin = Begin { transfer, streams: 1, entries: 1, bytes: 1, patience_ms: 30_000 };
+    channel.write_frame(&ToReceiver::Begin(begin)).unwrap();
+    let welcome = channel.read_frame().unwrap();
+    assert!(matches!(welcome, Some(ToSender::Welcome { .. })), "{welcome:?}");
+    let (sender, mut receiver) = channel.into_control();
+    let living = std::thread::spawn(move || {
+        while sender.keep_alive().is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     });
-    let Err(Error::Refused(said)) = ended else { panic!("{ended:?}") };
-    assert!(said.contains("acknowledged nothing for 0.3 s"), "{said}");
+    let said = receiver.receive::<ToSender>().unwrap();
+    let Some(ToSender::Refused { why }) = said else { panic!("{said:?}") };
+    assert!(why.contains("brought nothing new for 0.5 s"), "{why}");
+    // It leaves as little as it did anything else, and is shut out.
+    living.join().unwrap();
+    control.cancel();
+    receiving.join().unwrap().unwrap();
 }

@@ -15,7 +15,7 @@ use crate::rt::Instant;
 use crate::secret::Secret;
 use crate::socket::Connection;
 use crate::wire::{
-    Channel, FrameError, Inbox, Keys, LENGTH_BYTES, Link, Opener, Parts, Received, Sealer, Tls,
+    Channel, FrameError, HEADER_BYTES, Inbox, Keys, Link, Opener, Parts, Received, Sealer, Tls,
     decode,
 };
 
@@ -232,21 +232,24 @@ impl Admission {
             Ok(()) => {}
             Err(why) => return self.refuse(why),
         }
-        let Some(length) = self.plaintext.data().first_chunk::<LENGTH_BYTES>() else {
+        let Some((header, behind)) = self.plaintext.data().split_first_chunk() else {
             self.stage = Stage::Hello(tls, keys);
             return Step::More;
         };
-        let Ok(rest) = Opener::rest(*length, GREETING_BYTES) else {
-            return self.refuse("it does not speak this protocol");
+        let mut opener = Opener::new(keys.client.clone());
+        let (rest, hello) = match opener.rest(header, GREETING_BYTES) {
+            Ok(rest) => {
+                let Some(frame) = behind.get(..rest) else {
+                    self.stage = Stage::Hello(tls, keys);
+                    return Step::More;
+                };
+                (rest, opener.verify(frame).and_then(decode::<Hello>))
+            }
+            Err(FrameError::TooLong(_)) => return self.refuse("it does not speak this protocol"),
+            Err(error) => (0, Err(error)),
         };
-        let Some(frame) = self.plaintext.data().get(LENGTH_BYTES..LENGTH_BYTES + rest) else {
-            self.stage = Stage::Hello(tls, keys);
-            return Step::More;
-        };
-        let mut opener = Opener::new(keys.client);
         let mut sealer = Sealer::new(keys.server);
         let mut plain = Vec::new();
-        let hello = opener.verify(frame).and_then(decode::<Hello>);
         let has_to_encrypt = self.security == Security::PlainLoad && tls.is_none();
         let why = match &hello {
             Ok(hello) if has_to_encrypt && !hello.purpose.is_generated_traffic() => {
@@ -276,7 +279,7 @@ impl Admission {
         }
         match (hello, why) {
             (Ok(Hello { purpose }), None) => {
-                self.plaintext.consume(LENGTH_BYTES + rest);
+                self.plaintext.consume(HEADER_BYTES + rest);
                 Step::Admitted(Box::new(Admitted {
                     purpose,
                     tls: tls.map(|tls| *tls),

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::rt::Instant;
 use crate::socket::Connection;
 use crate::wire::{
-    Channel, Inbox, Keys, LENGTH_BYTES, Link, Opener, Parts, Received, Sealer, Tls, decode,
+    Channel, HEADER_BYTES, Inbox, Keys, Link, Opener, Parts, Received, Sealer, Tls, decode,
     tls_failure,
 };
 
@@ -114,10 +114,10 @@ impl Greeting {
             Some(other) => return Err(self.refusal(other)),
             None => return Err(self.not_a_receiver()),
         }
-        self.fill_plaintext(LENGTH_BYTES)?;
-        let mut length = [0; LENGTH_BYTES];
-        self.plaintext.take(&mut length);
-        let rest = Opener::rest(length, GREETING_BYTES).map_err(|_| self.not_a_receiver())?;
+        self.fill_plaintext(HEADER_BYTES)?;
+        let mut header = [0; HEADER_BYTES];
+        self.plaintext.take(&mut header);
+        let rest = opener.rest(&header, GREETING_BYTES).map_err(|_| self.not_a_receiver())?;
         self.fill_plaintext(rest)?;
         let payload = opener.verify(&self.plaintext.data()[..rest]);
         let Welcome::Come = payload.and_then(decode).map_err(|_| self.not_a_receiver())?;
@@ -203,7 +203,8 @@ impl Greeting {
         // A client of TLS has read the first byte of it already.
         std::mem::swap(&mut self.plaintext, &mut self.ciphertext);
         while self.plaintext.len() <= PREAMBLE.len() {
-            let known = self.plaintext.len().min(PREAMBLE.len());
+            // The last byte is the version.
+            let known = self.plaintext.len().min(PREAMBLE.len() - 1);
             if self.plaintext.data()[..known] != PREAMBLE[..known] {
                 return Err(self.not_a_receiver());
             }
@@ -212,8 +213,10 @@ impl Greeting {
         }
         let mut answer = [0; PREAMBLE.len() + 1];
         self.plaintext.take(&mut answer);
-        let known = answer[..PREAMBLE.len()] == PREAMBLE;
-        Answer::of(answer[PREAMBLE.len()]).filter(|_| known).ok_or_else(|| self.not_a_receiver())
+        if answer[..PREAMBLE.len()] != PREAMBLE {
+            return Ok(Answer::OtherVersion);
+        }
+        Answer::of(answer[PREAMBLE.len()]).ok_or_else(|| self.not_a_receiver())
     }
 
     fn refusal(&self, answer: Answer) -> Error {

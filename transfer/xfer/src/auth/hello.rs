@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How a plain connection begins, in both directions: no TLS record begins with an `f`.
-pub(crate) const PREAMBLE: [u8; 8] = *b"fairway1";
+pub(crate) const PREAMBLE: [u8; 8] = *b"fairway2";
 /// How long a nonce is: as BLAKE3's keys, so that none ever comes twice.
 pub(crate) const NONCE_BYTES: usize = 32;
 /// The record of a TLS handshake (RFC 8446, section 5.1).

@@ -46,17 +46,17 @@
 //! # The bytes
 //!
 //! ```text
-//! plain      client  "fairway1" nonce[32]
-//!            server  "fairway1" 'n' nonce[32]          or "fairway1" and why not
+//! plain      client  "fairway2" nonce[32]
+//!            server  "fairway2" 'n' nonce[32]          or "fairway2" and why not
 //!                    binding = client's nonce, server's nonce
-//! encrypted          TLS 1.3, ALPN "fairway-transfer/1"; all that follows is within it
+//! encrypted          TLS 1.3, ALPN "fairway-transfer/2"; all that follows is within it
 //!                    binding = exporter("EXPERIMENTAL fairway transfer 1", no context, 32 bytes)
 //! both               keys = BLAKE3 derive_key("fairway transfer 1 frames from ...", secret binding)
 //!            client  frame(Hello { purpose })
 //!            server  'w' frame(Welcome)                or 't': the token is wrong
 //! ```
 //!
-//! A receiver of the other kind answers `"fairway1" 'e'` ("I encrypt") or `'p'` ("I do not"); `'v'`
+//! A receiver of the other kind answers `"fairway2" 'e'` ("I encrypt") or `'p'` ("I do not"); `'v'`
 //! is another version. No record of TLS begins with an `f`, so that either is recognised by its
 //! first byte.
 
@@ -86,7 +86,7 @@ pub use identity::Identity;
 pub use token::Token;
 
 /// The protocol by its name in TLS (RFC 7301), with its version.
-const ALPN: &[u8] = b"fairway-transfer/1";
+const ALPN: &[u8] = b"fairway-transfer/2";
 
 /// How connections are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

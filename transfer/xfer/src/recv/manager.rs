@@ -12,7 +12,7 @@ use super::settings::Settings;
 use super::{control, stream};
 use crate::auth::{Purpose, Security};
 use crate::measure::{Goal, Meter, Subject};
-use crate::rt::{Condvar, JoinHandle, Mutex, MutexGuard, spawn};
+use crate::rt::{Condvar, Instant, JoinHandle, Mutex, MutexGuard, spawn};
 use crate::store::Store;
 use crate::wire::Channel;
 use crate::wire::messages::{Begin, ToSender};
@@ -153,6 +153,8 @@ impl Manager {
         table.sessions.insert(number, Arc::clone(&session));
         self.aim(&session, &mut table, begin.bytes);
         drop(table);
+        // The monitor has one more to watch.
+        self.changed.notify_all();
         let what = match begin.entries {
             1 => "1 file".to_owned(),
             entries => format!("{entries} files and directories"),
@@ -186,25 +188,43 @@ impl Manager {
         self.forget_gone(|session| session.number != wants.number);
     }
 
-    /// The monitor: knows which sessions are gone and have not come again in time.
+    /// The monitor: knows which sessions are gone and have not come again in time, and which have
+    /// brought nothing new for too long.
     pub fn monitor(&self) {
-        let linger = self.settings.linger;
         let mut table = self.table();
         while !table.is_over {
-            let gone = |session: &Arc<Session>| session.state().gone;
-            let next = table.sessions.values().filter_map(gone).min();
-            table = match next.map(|gone| linger.saturating_sub(gone.elapsed())) {
+            let now = Instant::now();
+            let next = table.sessions.values().map(|session| session.end_of_patience()).min();
+            table = match next.map(|end| end.saturating_duration_since(now)) {
                 Some(Duration::ZERO) => {
+                    let due = |session: &&Arc<Session>| session.end_of_patience() <= now;
+                    let due: Vec<_> = table.sessions.values().filter(due).map(Arc::clone).collect();
                     drop(table);
-                    self.forget_gone(|session| {
-                        session.state().gone.is_some_and(|gone| gone.elapsed() >= linger)
-                    });
+                    due.iter().for_each(|session| self.lose_patience(session));
                     self.table()
                 }
-                Some(wait) => self.changed.wait_timeout(table, wait),
+                // A session that ends does not tell, nor does one that becomes more patient.
+                Some(wait) => self.changed.wait_timeout(table, wait.min(self.settings.timeout)),
                 None => self.changed.wait(table),
             };
         }
+    }
+
+    fn lose_patience(&self, session: &Arc<Session>) {
+        let is_there = {
+            let state = session.state();
+            state.gone.is_none() && state.concluded.is_none()
+        };
+        if is_there {
+            let waited = self.settings.patience.as_secs_f64();
+            let why = format!(
+                "the sender is there, but has brought nothing new for {waited} s; send again, or have \
+                 recv give more --patience"
+            );
+            // It is told, and has as long as anybody to leave.
+            return session.end(Ended::Refused(Error::failed("receiving", why)));
+        }
+        self.remove(session);
     }
 
     pub fn is_open(&self) -> bool {

@@ -108,6 +108,7 @@ impl Session {
     pub fn confirm(&self, digest: Sum, epoch: u64) {
         let mut state = self.state();
         state.confirmed = true;
+        state.concluded = Some(Instant::now());
         state.received.duration_s = self.began.elapsed().as_secs_f64();
         drop(state);
         self.say(ToSender::Confirmed { digest }, epoch);

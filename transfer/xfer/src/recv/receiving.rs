@@ -29,9 +29,10 @@ impl Arrived {
         before.is_some_and(|(first, count)| block - first < *count)
     }
 
-    pub fn insert(&mut self, block: u32) {
+    /// Whether it was not there before.
+    pub fn insert(&mut self, block: u32) -> bool {
         if self.has(block) {
-            return;
+            return false;
         }
         let mut run = (block, 1);
         if let Some(count) = block.checked_add(1).and_then(|next| self.0.remove(&next)) {
@@ -42,6 +43,7 @@ impl Arrived {
             run = (first, count + run.1);
         }
         self.0.insert(run.0, run.1);
+        true
     }
 
     pub fn runs(&self, file: u32) -> Vec<Run> {
@@ -65,8 +67,8 @@ mod tests {
         ) {
             let (mut arrived, mut set) = (Arrived::default(), BTreeSet::new());
             for block in blocks {
-                prop_assert_eq!(arrived.has(block), !set.insert(block));
-                arrived.insert(block);
+                prop_assert_eq!(arrived.insert(block), set.insert(block));
+                prop_assert!(arrived.has(block));
             }
             let runs = arrived.runs(7);
             let all: Vec<u32> = runs.iter().flat_map(|run| run.first..=run.first + (run.count - 1)).collect();

@@ -1,9 +1,10 @@
 //! One transfer: offered files, arrived blocks, connections, and how it ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -11,6 +12,7 @@ use super::receiving::Receiving;
 use super::settings::Settings;
 use crate::Error;
 use crate::measure::Meter;
+use crate::patience::Patience;
 use crate::rt::{Condvar, Instant, Mutex, MutexGuard, Socket};
 use crate::store::{Delivery, Incoming, Store, TransferDigest};
 use crate::wire::messages::{Run, ToReceiver, ToSender};
@@ -90,15 +92,17 @@ impl Drop for Connected<'_> {
 }
 
 /// What changes of a transfer.
-#[derive(Default)]
 pub struct State {
+    pub patience: Patience,
     pub files: BTreeMap<u32, Receiving>,
     pub next_entry: u32,
-    pub directories: std::collections::BTreeSet<u32>,
+    pub directories: BTreeSet<u32>,
     pub digest: TransferDigest,
     pub received: Received,
     pub confirmed: bool,
     pub ended: Option<Ended>,
+    /// When its last word was said, after which the sender has no more than the time of one to leave.
+    pub concluded: Option<Instant>,
     /// Why the control connection is gone, and since when.
     pub gone: Option<Instant>,
     pub connections: BTreeMap<u32, Socket>,
@@ -123,6 +127,7 @@ impl Session {
         store: Store,
         done_bytes: Arc<AtomicU64>,
     ) -> Self {
+        let state = State::new(Patience::new(settings.patience));
         Session {
             number,
             transfer,
@@ -133,7 +138,7 @@ impl Session {
             store,
             done_bytes,
             began: Instant::now(),
-            state: Mutex::default(),
+            state: Mutex::new(state),
             messages: Condvar::default(),
             tasks: Condvar::default(),
             idle: Condvar::default(),
@@ -163,6 +168,7 @@ impl Session {
             state.tasks.clear();
             state.is_busy = false;
             state.gone = None;
+            state.concluded = state.concluded.filter(|_| state.ended.is_some());
             state.control_socket = Some(socket);
         } else {
             let _ = socket.shutdown(Shutdown::Both);
@@ -195,6 +201,18 @@ impl Session {
         self.wake();
     }
 
+    /// When it is to be ended, unless something new comes or its sender comes again.
+    pub fn end_of_patience(&self) -> Instant {
+        let state = self.state();
+        let patience = state.patience.end(None, Duration::ZERO);
+        match (state.gone, state.concluded) {
+            // A sender that comes and goes has no more than one that stays.
+            (Some(gone), _) => patience.min(gone + self.settings.linger),
+            (None, Some(concluded)) => concluded + self.settings.timeout,
+            (None, None) => patience,
+        }
+    }
+
     pub fn is_current(&self, epoch: u64) -> bool {
         self.state().epoch == epoch
     }
@@ -206,6 +224,7 @@ impl Session {
                 state.outbox.push_back(ToSender::Refused { why: error.to_string() });
             }
             state.ended = Some(ended);
+            state.concluded = Some(Instant::now());
         }
         drop(state);
         self.wake();
@@ -281,8 +300,10 @@ impl Session {
         let mut state = self.state_with_space(|state| state.arrived.len());
         state.writing.remove(&(file, block));
         state.received.arrived_bytes += bytes;
-        if let Some(receiving) = state.files.get_mut(&file) {
-            receiving.arrived.insert(block);
+        if let Some(receiving) = state.files.get_mut(&file)
+            && receiving.arrived.insert(block)
+        {
+            state.patience.answered(1);
         }
         let run = Run { file, first: block, count: 1 };
         match state.arrived.last_mut() {
@@ -315,6 +336,38 @@ impl Session {
 }
 
 impl State {
+    fn new(patience: Patience) -> Self {
+        State {
+            patience,
+            files: BTreeMap::new(),
+            next_entry: 0,
+            directories: BTreeSet::new(),
+            digest: TransferDigest::new(),
+            received: Received::default(),
+            confirmed: false,
+            ended: None,
+            concluded: None,
+            gone: None,
+            connections: BTreeMap::new(),
+            outbox: VecDeque::new(),
+            arrived: Vec::new(),
+            tasks: VecDeque::new(),
+            writing: BTreeMap::new(),
+            is_busy: false,
+            control_socket: None,
+            epoch: 0,
+            threads: 0,
+        }
+    }
+
+    /// Notes an entry that was not offered before: it is an answer, and asks for its blocks and its end.
+    pub fn offered(&mut self, blocks: u64) {
+        self.next_entry += 1;
+        self.patience.asked(1);
+        self.patience.answered(1);
+        self.patience.asked(blocks + 1);
+    }
+
     fn shut_down(&mut self) {
         let sockets = self.connections.values().chain(&self.control_socket);
         for socket in sockets {

@@ -14,6 +14,9 @@ use crate::store;
 
 /// Where a receiver listens unless it is told otherwise.
 pub const DEFAULT_PORT: u16 = 5311;
+/// How long a transfer may bring nothing new. Its sender may compare a large file, or wait for its
+/// standard input; meanwhile it holds a place of `--max-transfers`.
+const PATIENCE: Duration = Duration::from_secs(86_400);
 /// How long a session whose control connection is gone is kept for its sender to come again.
 const LINGER: Duration = Duration::from_secs(90);
 
@@ -40,6 +43,8 @@ options! {
         limits: Limits,
         /// How long the other side may be silent, in seconds.
         timeout_s: Option<f64>,
+        /// How long a transfer may bring no block, file or offer that is new, in seconds.
+        patience_s: Option<f64>,
         /// How long a sender that is gone may take to come again, in seconds.
         linger_s: Option<f64>,
         /// A file for the headers of the packets of all transfers.
@@ -82,6 +87,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How long the other side may be silent.
     pub timeout: Duration,
+    /// How long a transfer may bring nothing new.
+    pub patience: Duration,
     /// How long a sender that is gone may take to come again.
     pub linger: Duration,
     /// Permissions that no file gets, whatever its sender says: the `umask` of this process.
@@ -112,11 +119,13 @@ impl ReceiveOptions {
         if self.limits.sessions == 0 || self.limits.streams == 0 || self.limits.files == 0 {
             return Err(Error::Input("limits must be at least 1".into()));
         }
+        let patience = time("patience", self.patience_s, PATIENCE)?;
         Ok(Settings {
             once: self.once,
             security: if self.plain { Security::Plain } else { Security::Encrypted },
             limits: self.limits.clone(),
-            timeout: time("timeout", self.timeout_s, crate::send::TIMEOUT)?,
+            timeout: time("timeout", self.timeout_s, crate::send::TIMEOUT)?.min(patience),
+            patience,
             linger: time("linger", self.linger_s, LINGER)?,
             umask: umask(),
         })

@@ -8,7 +8,7 @@ use super::session::{BlockAction, Ended, Session};
 use crate::Error;
 use crate::measure::Payload;
 use crate::socket::UNKNOWN_CC;
-use crate::store::{Stopped, Sum, scratch};
+use crate::store::{Layout, Stopped, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::{DataHead, lane_of};
 
@@ -32,10 +32,14 @@ fn receive(session: &Session, number: u32, epoch: u64, channel: &mut Channel) ->
     let mut buffer = scratch();
     loop {
         match channel.read_frame()? {
-            Some(DataHead::Block { file, block, bytes }) => {
+            Some(DataHead::Block { file, block, bytes, holes }) => {
+                let Some(layout) = Layout::new(u64::from(bytes), holes) else {
+                    let why = format!("the holes of block {block} are not within it");
+                    return Err(refuse(session, Error::Refused(why)));
+                };
                 let mut payload = PayloadReader { channel, read: &read, failure: None };
-                let (by, what) = ((number, epoch), (file, block, u64::from(bytes)));
-                if !take(session, by, what, &mut payload, &mut buffer)? {
+                let by = (number, epoch);
+                if !take(session, by, (file, block), &layout, &mut payload, &mut buffer)? {
                     return Ok(());
                 }
             }
@@ -64,19 +68,20 @@ pub(super) trait Carrier: Read {
     fn sum(&mut self) -> Result<Sum, Error>;
 }
 
-/// Takes a block `(file, block, bytes)` from a connection `(number, epoch)`; false if that is not one of
-/// the session's any longer.
+/// Takes a block `(file, block)` from a connection `(number, epoch)`; false if that is not one of the
+/// session's any longer.
 pub(super) fn take(
     session: &Session,
     (number, epoch): (u32, u64),
-    (file, block, bytes): (u32, u32, u64),
+    (file, block): (u32, u32),
+    layout: &Layout,
     from: &mut impl Carrier,
     buffer: &mut [u8],
 ) -> Result<bool, Error> {
     let incoming = match session.claim(file, block, number, epoch) {
         None => return Ok(false),
         Some(BlockAction::Skip) => {
-            skip(from, bytes, buffer)?;
+            skip(from, layout.data_bytes(), buffer)?;
             from.sum()?;
             // The sender has not heard of it.
             session.arrived(file, block, 0);
@@ -85,7 +90,7 @@ pub(super) fn take(
         Some(BlockAction::Write(incoming)) => incoming,
     };
     let mut writing = incoming.write(u64::from(block)).map_err(|error| refuse(session, error))?;
-    let ours = match writing.receive(from, bytes, buffer) {
+    let ours = match writing.receive_sparse(from, layout, buffer) {
         Ok(sum) => sum,
         Err(Stopped::Store(error)) => return Err(refuse(session, error)),
         Err(Stopped::Connection(error)) => return Err(from.failed(error)),
@@ -96,7 +101,7 @@ pub(super) fn take(
         return Ok(true);
     }
     writing.done(&ours).map_err(|error| refuse(session, error))?;
-    session.arrived(file, block, bytes);
+    session.arrived(file, block, layout.bytes());
     Ok(true)
 }
 

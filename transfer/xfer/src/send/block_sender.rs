@@ -12,7 +12,7 @@ use super::blocks::Block;
 use super::session::Session;
 use super::state::Origin;
 use crate::Error;
-use crate::store::{Blocks, Source, Stat, Sum, scratch};
+use crate::store::{Blocks, Layout, Source, Span, Stat, Sum, scratch};
 use crate::wire::Channel;
 use crate::wire::messages::DataHead;
 
@@ -98,32 +98,39 @@ impl<'a> BlockSender<'a> {
                 return Ok(());
             }
         }
-        let bytes = blocks.bytes(index);
-        channel.queue_frame(&head(block, bytes))?;
+        let layout = source.layout(index).map_err(Trouble::Source)?;
+        channel.queue_frame(&head(block, &layout))?;
         let mut hasher = blocks.hasher(index);
-        let (mut at, end) = (0, bytes);
         let mut piece_bytes = self.buffer.len();
         if let Some(limiter) = &session.limiter {
             piece_bytes = piece_bytes.min(limiter.piece_bytes());
         }
         let copies = channel.is_encrypted() || is_same_host(channel);
-        while at < end {
-            let length = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece_bytes);
-            if session.limiter.as_ref().is_some_and(|limit| limit.wait(length, &session.control)) {
-                return Err(Error::Cancelled.into());
+        for Span { at, bytes, is_hole } in layout.spans() {
+            if is_hole {
+                hasher.zeros(bytes);
+                continue;
             }
-            let piece = &mut self.buffer[..length];
-            let offset = blocks.offset(index) + at;
-            if copies {
-                source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
-                channel.write_payload(piece)?;
-            } else {
-                send_file(channel, source.file(), offset, length)?;
-                // In the cache now, and the kernel sends meanwhile.
-                source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
+            let (mut at, end) = (at, at + bytes);
+            while at < end {
+                let length = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece_bytes);
+                let limiter = session.limiter.as_ref();
+                if limiter.is_some_and(|limit| limit.wait(length, &session.control)) {
+                    return Err(Error::Cancelled.into());
+                }
+                let piece = &mut self.buffer[..length];
+                let offset = blocks.offset(index) + at;
+                if copies {
+                    source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
+                    channel.write_payload(piece)?;
+                } else {
+                    send_file(channel, source.file(), offset, length)?;
+                    // In the cache now, and the kernel sends meanwhile.
+                    source.read(index, at, piece, &mut hasher).map_err(Trouble::Source)?;
+                }
+                self.count(session, length);
+                at += length as u64;
             }
-            self.count(session, length);
-            at += length as u64;
         }
         let sum = hasher.sum();
         session.state().queue.hashed(block, sum);
@@ -145,7 +152,7 @@ impl<'a> BlockSender<'a> {
         let Some(data) = session.state().window.get(&block.index).map(Arc::clone) else {
             return Ok(());
         };
-        channel.queue_frame(&head(block, data.len() as u64))?;
+        channel.queue_frame(&head(block, &Layout::dense(data.len() as u64)))?;
         let mut hasher = Blocks::of_stream().hasher(u64::from(block.index));
         let mut piece_bytes = self.buffer.len();
         if let Some(limiter) = &session.limiter {
@@ -170,9 +177,10 @@ impl<'a> BlockSender<'a> {
     }
 }
 
-fn head(block: Block, bytes: u64) -> DataHead {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    DataHead::Block { file: block.file, block: block.index, bytes }
+fn head(block: Block, layout: &Layout) -> DataHead {
+    let bytes = u32::try_from(layout.bytes()).unwrap_or(u32::MAX);
+    let holes = layout.holes().to_vec();
+    DataHead::Block { file: block.file, block: block.index, bytes, holes }
 }
 
 /// Whether the other end is on this host, where no device takes pages as they are: the receiver would

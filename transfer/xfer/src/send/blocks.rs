@@ -101,10 +101,6 @@ impl BlockQueue {
         }
     }
 
-    pub fn has_out(&self) -> bool {
-        !self.out.is_empty()
-    }
-
     /// Adds a file of so many blocks, some of which the receiver claims to have.
     pub fn add(&mut self, file: u32, blocks: u32, block_bytes: u64, claims: BTreeMap<u32, Sum>) {
         self.insert(file, blocks, block_bytes, claims);
@@ -195,6 +191,18 @@ impl BlockQueue {
         if self.out.contains_key(&block) {
             self.hashed.insert(block, sum);
         }
+    }
+
+    /// Blocks of a run that were hashed here and have not arrived, whatever its length claims.
+    pub fn hashed_in(&self, run: Run) -> Vec<Block> {
+        let at = |index| Block { file: run.file, index };
+        let all = self.hashed.range(at(run.first)..at(run.first.saturating_add(run.count)));
+        all.map(|(block, _)| *block).collect()
+    }
+
+    /// The largest block of the files that are open.
+    pub fn block_bytes(&self) -> u64 {
+        self.files.values().map(|file| file.block_bytes).max().unwrap_or(0)
     }
 
     pub fn arrived(&mut self, block: Block) -> Arrival {

@@ -2,7 +2,6 @@
 
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::auto;
@@ -58,7 +57,11 @@ pub fn attempt(
         session.end(End::Fatal(error));
     }
     let end = session.wait_for_end();
-    conclude(session, &sender, &end);
+    let is_parted = !threads.is_empty() && session.wait_for_parting();
+    session.shut_streams();
+    // Last words that were sent are still delivered; threads waiting for the receiver are woken.
+    let how = if is_parted && end == End::Confirmed { Shutdown::Read } else { Shutdown::Both };
+    let _ = sender.socket().shutdown(how);
     for thread in threads {
         let _ = thread.join();
     }
@@ -73,9 +76,12 @@ fn begin(
 ) -> Result<(Channel, Agreed), Error> {
     let settings = &session.settings;
     let wishes = Wishes { from: settings.options.wishes.from, ..Wishes::default() };
+    // The greeting and its answer together have the time that anything may take.
+    let deadline = Instant::now() + settings.timeout;
+    let left = || deadline.saturating_duration_since(Instant::now());
     let socket = connect(addresses, &wishes, settings.timeout, &session.control)?;
     let purpose = Purpose::Control;
-    let greeted = greet(socket, &settings.token, settings.security, &purpose, settings.timeout);
+    let greeted = greet(socket, &settings.token, settings.security, &purpose, left());
     let mut channel = greeted.map_err(|error| session.forgive(error))?;
     channel.set_patience(settings.timeout)?;
     channel.write_frame(&ToReceiver::Begin(Begin {
@@ -85,11 +91,12 @@ fn begin(
         bytes: count.bytes,
         patience_ms: u32::try_from(settings.timeout.as_millis()).unwrap_or(u32::MAX),
     }))?;
-    match channel.read_frame()? {
+    match channel.read_frame_within(left())? {
         Some(ToSender::Welcome { session, streams, resumed, patience_ms }) => {
             let theirs = Duration::from_millis(u64::from(patience_ms));
             // Tolerates three late keepalives.
             let idle = (settings.timeout.min(theirs) / 4).max(Duration::from_millis(10));
+            channel.set_patience(settings.timeout)?;
             Ok((channel, Agreed { session, streams, resumed, idle }))
         }
         Some(ToSender::Refused { why }) => Err(Error::Refused(why)),
@@ -110,8 +117,13 @@ pub(super) fn go_on(session: &Session, number: u32, resumed: bool) -> Result<(),
                    twice";
         return Err(End::Fatal(Error::failed("going on with the transfer", why)));
     }
-    session.restart();
-    Ok(())
+    match session.restart() {
+        true => Ok(()),
+        false => {
+            let why = "the receiver forgets the transfer again and again, and nothing more arrives";
+            Err(End::Fatal(Error::failed("going on with the transfer", why)))
+        }
+    }
 }
 
 fn start(
@@ -173,6 +185,16 @@ fn talk(session: &Session, sender: &ControlSender, idle: Duration) {
     if let Err(error) = talk_until_over(session, sender, idle) {
         session.end(end_of(session, error));
     }
+    let end = session.wait_for_end();
+    let _ = match end {
+        End::Confirmed => sender.send(&ToReceiver::Bye).and_then(|()| sender.finish()),
+        End::Fatal(error) => {
+            let why = error.to_string();
+            sender.send(&ToReceiver::GiveUp { why }).and_then(|()| sender.finish())
+        }
+        End::Broken(_) => Ok(()),
+    };
+    session.part();
 }
 
 /// What the control connection is to say next.
@@ -207,9 +229,7 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
     for (first, entries) in before {
         sender.send(&ToReceiver::Offer { first, entries })?;
     }
-    let mut patience = Patience::new(session);
     loop {
-        patience.check(session)?;
         match session.wait_for_message(idle, next) {
             Some(Next::Over) => {
                 session.wake();
@@ -219,36 +239,6 @@ fn talk_until_over(session: &Session, sender: &ControlSender, idle: Duration) ->
             Some(Next::Offer) => page(session)?.iter().try_for_each(|it| sender.send(it))?,
             None => sender.keep_alive()?,
         }
-    }
-}
-
-/// How long the receiver, though alive, has acknowledged nothing.
-struct Patience {
-    written_bytes: u64,
-    since: Instant,
-}
-
-impl Patience {
-    fn new(session: &Session) -> Self {
-        let written_bytes = session.written_bytes.load(Ordering::Relaxed);
-        Patience { written_bytes, since: Instant::now() }
-    }
-
-    fn check(&mut self, session: &Session) -> Result<(), Error> {
-        let written_bytes = session.written_bytes.load(Ordering::Relaxed);
-        let state = session.state();
-        if !state.waits_for_receiver() || written_bytes != self.written_bytes {
-            *self = Patience { written_bytes, since: Instant::now() };
-        }
-        let since = self.since.max(state.latest_news).max(state.latest_arrival);
-        if since.elapsed() <= session.settings.patience {
-            return Ok(());
-        }
-        let waited = session.settings.patience.as_secs_f64();
-        Err(Error::Refused(format!(
-            "the receiver is there, but has acknowledged nothing for {waited} s; look at its disk, or \
-             give more --patience"
-        )))
     }
 }
 
@@ -295,6 +285,7 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
             // It has none of its own, and a receiver keeps to what it is told: as files are usually.
             mode: 0o644,
             modified: None,
+            hole_bytes: 0,
         };
         return (session.state().next_entry == 0).then_some(Ok((offered, Origin::Stream)));
     };
@@ -306,21 +297,6 @@ fn next_of(session: &Session) -> Option<Result<(Offered, Origin), Error>> {
         let blocks = Blocks::of(stat.bytes());
         (entry, Origin::Disk { path, stat, blocks })
     }))
-}
-
-fn conclude(session: &Session, sender: &ControlSender, end: &End) {
-    let _ = match end {
-        End::Confirmed => sender.send(&ToReceiver::Bye).and_then(|()| sender.finish()),
-        End::Fatal(error) => {
-            let why = error.to_string();
-            sender.send(&ToReceiver::GiveUp { why }).and_then(|()| sender.finish())
-        }
-        End::Broken(_) => Ok(()),
-    };
-    session.shut_streams();
-    // Data already sent is still delivered; threads waiting for the receiver are woken.
-    let how = if *end == End::Confirmed { Shutdown::Read } else { Shutdown::Both };
-    let _ = sender.socket().shutdown(how);
 }
 
 /// Errors that another connection cannot mend are fatal.

@@ -23,7 +23,6 @@ mod walk;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -136,18 +135,18 @@ fn try_until_confirmed(
     let mut back_off = BACK_OFF[0];
     let mut latest = Instant::now();
     for number in 0.. {
-        let before = session.done_bytes.load(Ordering::Relaxed);
         let failure = match control::attempt(session, addresses, count, number) {
             End::Confirmed => return Ok(()),
             End::Fatal(error) => return Err(error),
             End::Broken(error) => error,
         };
         let is_first = number == 0 && !session.state().is_known;
+        let answered = session.state().patience.latest();
+        if answered > latest {
+            (latest, back_off) = (answered, BACK_OFF[0]);
+        }
         if is_first || latest.elapsed() > session.settings.patience {
             return Err(failure);
-        }
-        if session.done_bytes.load(Ordering::Relaxed) != before {
-            (latest, back_off) = (Instant::now(), BACK_OFF[0]);
         }
         session.control.warn(format!("{failure}; trying to go on"));
         session.state().counts.replaced_sessions += 1;

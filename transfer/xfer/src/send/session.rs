@@ -13,6 +13,7 @@ use super::stdin;
 use super::stream::{self, Target};
 use super::walk::Walk;
 use crate::measure::Meter;
+use crate::patience::{self, Patience};
 use crate::rt::{Condvar, Instant, JoinHandle, Mutex, MutexGuard, Socket, spawn};
 use crate::store::Sum;
 use crate::wire::messages::{Run, ToSender, connection_number};
@@ -20,6 +21,11 @@ use crate::{Control, Error};
 
 /// Refusals of a token accepted before that are tolerated: bytes may have been corrupted in transit.
 const FORGIVEN: u32 = 3;
+/// Times that a receiver may forget a transfer before more of it has arrived than ever: it may be
+/// started again while it is set up, and one that forgets for ever would be sent to for ever.
+const MOST_FORGOTTEN: u32 = 3;
+/// How long the last words may take: they go into the buffer of a socket, unless nobody reads.
+const PARTING: Duration = Duration::from_secs(2);
 
 /// What the threads of a sender share.
 pub struct Session {
@@ -54,7 +60,7 @@ pub struct Streams {
 
 impl Session {
     pub fn new(settings: Settings, input: Option<OwnedFd>, control: Control, meter: Meter) -> Self {
-        let state = State::new(settings.queue());
+        let state = State::new(settings.queue(), Patience::new(settings.patience));
         Session {
             limiter: settings.options.limit_bps.map(Limiter::new),
             settings,
@@ -77,11 +83,19 @@ impl Session {
         self.state.lock()
     }
 
-    /// Starts over with a receiver that does not know the transfer.
-    pub fn restart(&self) {
+    /// Starts over with a receiver that does not know the transfer; false if it has forgotten it too
+    /// often.
+    pub fn restart(&self) -> bool {
         let mut state = self.state();
-        let anew = State::new(self.settings.queue());
+        let (most, times) = state.forgotten;
+        let done = self.done_bytes.load(Ordering::Relaxed);
+        let times = if done > most { 0 } else { times + u32::from(state.is_known) };
+        if times > MOST_FORGOTTEN {
+            return false;
+        }
+        let anew = State::new(self.settings.queue(), state.patience.anew());
         let before = std::mem::replace(&mut *state, anew);
+        state.forgotten = (most.max(done), times);
         state.counts = before.counts;
         (state.counts.files, state.counts.directories, state.counts.bytes) = (0, 0, 0);
         // Standard input cannot be read twice: what is still in the window is sent again.
@@ -90,6 +104,7 @@ impl Session {
         (state.is_known, state.refusals) = (true, before.refusals);
         self.done_bytes.store(0, Ordering::Relaxed);
         *self.walk.lock() = None;
+        true
     }
 
     /// Ends the control connection, unless it has ended: everybody is woken.
@@ -113,14 +128,79 @@ impl Session {
         matches!(self.state().ended, Some(End::Confirmed))
     }
 
+    /// Waits for its end, or until the receiver has taken longer than it may: the only place that
+    /// looks, so that no thread that is kept waiting keeps the sender from it.
     pub fn wait_for_end(&self) -> End {
+        let (mut written, mut flowed) = (0, None);
         let mut state = self.state();
         loop {
             if let Some(end) = &state.ended {
                 return end.clone();
             }
-            state = self.over.wait(state);
+            let now = Instant::now();
+            let mut end = state.patience.end(flowed, self.grace(&state));
+            let written_now = self.written_bytes.load(Ordering::Relaxed);
+            if end <= now && written_now != written {
+                (written, flowed) = (written_now, Some(now));
+                end = state.patience.end(flowed, self.grace(&state));
+            }
+            let left = end.saturating_duration_since(now);
+            if !state.patience.is_owed() {
+                state = self.over.wait_timeout(state, self.settings.patience);
+            } else if !left.is_zero() {
+                state = self.over.wait_timeout(state, left);
+            } else {
+                let lost = self.lost_patience(&state);
+                state.end(End::Fatal(lost));
+                drop(state);
+                self.wake();
+                state = self.state();
+            }
         }
+    }
+
+    /// Time that passes by what this sender asks of itself, and what the receiver's disk may take to
+    /// sync.
+    fn grace(&self, state: &State) -> Duration {
+        let options = &self.settings.options;
+        let lanes = state.lanes.len().max(1) as u64;
+        let paced = options.wishes.pacing_bps.map(|rate| rate.saturating_mul(lanes));
+        let slowest = options.limit_bps.into_iter().chain(paced).min();
+        // An acknowledgement comes at the latest when every connection has carried a block.
+        let bits = 8 * lanes * state.queue.block_bytes();
+        let own = slowest.map_or(0.0, |rate| bits as f64 / rate.max(1) as f64);
+        let sync = match state.is_finishing() {
+            true => patience::to_sync(self.done_bytes.load(Ordering::Relaxed)),
+            false => Duration::ZERO,
+        };
+        Duration::try_from_secs_f64(own).unwrap_or(Duration::MAX / 4).saturating_add(sync)
+    }
+
+    fn lost_patience(&self, state: &State) -> Error {
+        let waited = state.patience.time().as_secs_f64();
+        match &state.latest_failure {
+            Some(failure) if state.lanes.values().all(|lane| lane.open.is_none()) => {
+                let why =
+                    format!("nothing has arrived for {waited} s; the last failure: {failure}");
+                Error::failed("sending", why)
+            }
+            _ => Error::Refused(format!(
+                "the receiver is there, but has acknowledged nothing new for {waited} s; look at its \
+                 disk, or give more --patience"
+            )),
+        }
+    }
+
+    /// The last words are sent.
+    pub fn part(&self) {
+        self.state().is_parted = true;
+        self.over.notify_all();
+    }
+
+    /// Waits for the last words, no longer than they need where somebody reads; whether they are sent.
+    pub fn wait_for_parting(&self) -> bool {
+        let parted = |state: &mut State| state.is_parted.then_some(());
+        self.over.wait_until(self.state(), Instant::now() + PARTING, parted).1.is_some()
     }
 
     /// Waits for its end, but no longer than `time`; whether it has ended.
@@ -278,7 +358,7 @@ impl Session {
     pub fn read_input(self: &Arc<Self>, file: u32) {
         let mut state = self.state();
         for _ in 0..state.read_blocks {
-            state.queue.grow(file);
+            state.grow(file);
         }
         let is_whole = match state.stream_bytes {
             Some(bytes) => state.stream_ended(file, bytes),
@@ -303,7 +383,7 @@ impl Session {
         let mut state = self.state();
         state.window.insert(index, data);
         state.read_blocks += 1;
-        state.queue.grow(file);
+        state.grow(file);
         drop(state);
         self.work.notify_one();
     }

@@ -136,6 +136,7 @@ impl SendOptions {
         if self.chunk_bytes == Some(0) || self.limit_bps == Some(0) {
             return input("a chunk and a limit must be more than 0");
         }
+        let patience = time("patience", self.patience_s, PATIENCE)?;
         let mut transfer = [0; 16];
         getrandom::fill(&mut transfer)
             .map_err(|error| Error::failed("drawing a random number", error))?;
@@ -148,8 +149,9 @@ impl SendOptions {
                 Streams::Auto(_) => AUTO_CHUNK_BYTES,
             }),
             security: if self.plain { Security::Plain } else { Security::Encrypted },
-            timeout: time("timeout", self.timeout_s, TIMEOUT)?,
-            patience: time("patience", self.patience_s, PATIENCE)?,
+            // Nothing is waited for longer than anything may take.
+            timeout: time("timeout", self.timeout_s, TIMEOUT)?.min(patience),
+            patience,
             transfer,
             options: self.clone(),
         })

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::blocks::{Arrival, Block, BlockQueue, Take};
 use crate::Error;
-use crate::rt::{Instant, Socket};
+use crate::patience::Patience;
+use crate::rt::Socket;
 use crate::store::{Blocks, Stat, Sum, TransferDigest};
 use crate::wire::messages::{Kind, Offered, Run, ToReceiver, ToSender};
 
@@ -33,6 +34,10 @@ pub struct Sending {
     claims: BTreeMap<u32, Sum>,
     is_ready: bool,
     digest: Option<Sum>,
+    /// Whether this control connection was told to finish it.
+    is_finish_said: bool,
+    /// Answers that the receiver owes to it.
+    owed: u64,
 }
 
 /// What a connection is to do next.
@@ -98,10 +103,14 @@ pub struct State {
     pub refusals: u32,
     pub connections: u32,
     pub counts: Counts,
-    /// When a block arrived last, or the control connection came.
-    pub latest_arrival: Instant,
-    /// When the receiver said anything but that it is there, or the control connection came.
-    pub latest_news: Instant,
+    pub patience: Patience,
+    /// Most that had arrived before the receiver forgot the transfer, and how often it has done so
+    /// since without taking more.
+    pub forgotten: (u64, u32),
+    /// The last words of this control connection are sent, or cannot be.
+    pub is_parted: bool,
+    /// Why the last data connection broke.
+    pub latest_failure: Option<Error>,
     /// Blocks of entries that are not stored.
     pub open_blocks: u64,
     digest: TransferDigest,
@@ -123,7 +132,7 @@ pub struct FollowUp {
 }
 
 impl State {
-    pub fn new(queue: BlockQueue) -> Self {
+    pub fn new(queue: BlockQueue, patience: Patience) -> Self {
         State {
             queue,
             entries: BTreeMap::new(),
@@ -142,8 +151,10 @@ impl State {
             refusals: 0,
             connections: 0,
             counts: Counts::default(),
-            latest_arrival: Instant::now(),
-            latest_news: Instant::now(),
+            patience,
+            forgotten: (0, 0),
+            is_parted: false,
+            latest_failure: None,
             open_blocks: 0,
             digest: TransferDigest::new(),
             is_end_said: false,
@@ -157,46 +168,53 @@ impl State {
     pub fn offer(&mut self, offered: Offered, origin: Origin) -> u32 {
         let entry = self.next_entry;
         self.next_entry += 1;
-        self.open_blocks += blocks_of(&origin);
-        let claims = BTreeMap::new();
-        let sending =
-            Sending { offered, origin: origin.into(), claims, is_ready: false, digest: None };
+        let blocks = blocks_of(&origin);
+        self.open_blocks += blocks;
+        self.patience.welcome(blocks);
+        let sending = Sending {
+            offered,
+            origin: origin.into(),
+            claims: BTreeMap::new(),
+            is_ready: false,
+            digest: None,
+            is_finish_said: false,
+            owed: 0,
+        };
         self.entries.insert(entry, sending);
+        self.ask(entry, 1);
         entry
     }
 
     /// Resets what a new control connection has to repeat: blocks in flight and unsent messages.
     pub fn reconnected(&mut self) {
         self.ended = None;
-        self.latest_arrival = Instant::now();
-        self.latest_news = self.latest_arrival;
+        self.is_parted = false;
+        self.patience.restart();
         self.outbox.clear();
         self.is_end_said = false;
+        self.entries.values_mut().for_each(|sending| sending.is_finish_said = false);
         self.damaged.clear();
         self.lanes.clear();
         self.counts.resent_blocks += self.queue.all_broken() as u64;
     }
 
     pub fn handle(&mut self, message: ToSender) -> FollowUp {
-        self.latest_news = Instant::now();
         let mut follow_up = FollowUp::default();
         match message {
             ToSender::Claims { file, sums } => {
                 if let Some(sending) = self.entries.get_mut(&file).filter(|entry| !entry.is_ready) {
                     let most = blocks_of(&sending.origin);
+                    let before = sending.claims.len();
                     let known = sums.into_iter().filter(|(block, _)| u64::from(*block) < most);
                     sending.claims.extend(known);
+                    self.patience.answered_more((sending.claims.len() - before) as u64);
                 }
             }
             ToSender::Ready { file } => self.ready(file, &mut follow_up),
             ToSender::Arrived(runs) => {
                 for run in runs {
-                    // Bounded by what was sent.
-                    let end = run.first.saturating_add(run.count);
-                    for index in run.first..end {
-                        if !self.arrived(Block { file: run.file, index }, &mut follow_up) {
-                            break;
-                        }
+                    for block in self.queue.hashed_in(run) {
+                        self.arrived(block, &mut follow_up);
                     }
                 }
             }
@@ -230,10 +248,31 @@ impl State {
         follow_up
     }
 
-    /// Whether the receiver owes an answer to an offer or a block. Finishing files and the transfer is
-    /// not bounded: its disk may be slow.
-    pub fn waits_for_receiver(&self) -> bool {
-        self.queue.has_out() || self.entries.values().any(|entry| !entry.is_ready)
+    /// Notes answers that the receiver owes to a file.
+    fn ask(&mut self, file: u32, answers: u64) {
+        if let Some(sending) = self.entries.get_mut(&file) {
+            sending.owed += answers;
+            self.patience.asked(answers);
+        }
+    }
+
+    /// Notes one of these answers, that was not there before.
+    fn answered(&mut self, file: u32) {
+        if let Some(sending) = self.entries.get_mut(&file).filter(|sending| sending.owed > 0) {
+            sending.owed -= 1;
+            self.patience.answered(1);
+        }
+    }
+
+    /// Blocks that wait to be finished by the receiver's disk.
+    pub fn is_finishing(&self) -> bool {
+        self.is_end_said || self.entries.values().any(|sending| sending.is_finish_said)
+    }
+
+    /// A block of standard input is there to be sent.
+    pub fn grow(&mut self, file: u32) {
+        self.queue.grow(file);
+        self.ask(file, 1);
     }
 
     pub fn end(&mut self, end: End) {
@@ -243,6 +282,7 @@ impl State {
     fn ready(&mut self, file: u32, follow_up: &mut FollowUp) {
         let Some(sending) = self.entries.get_mut(&file) else { return };
         if sending.offered.kind == Kind::Directory {
+            self.answered(file);
             let sending = self.entries.remove(&file).expect("just found");
             self.digest.directory(u64::from(file), &sending.offered.name);
             self.counts.directories += 1;
@@ -250,14 +290,17 @@ impl State {
         }
         if sending.is_ready {
             // After the control connection was replaced: the receiver may not have heard the end.
-            if self.queue.is_whole(file) {
+            if !sending.is_finish_said && self.queue.is_whole(file) {
                 follow_up.whole.push(file);
             }
             return;
         }
         sending.is_ready = true;
         let claims = std::mem::take(&mut sending.claims);
-        match &*sending.origin {
+        let origin = Arc::clone(&sending.origin);
+        self.answered(file);
+        self.ask(file, blocks_of(&origin));
+        match &*origin {
             Origin::Disk { blocks, .. } => {
                 let count = u32::try_from(blocks.count().unwrap_or(0)).unwrap_or(u32::MAX);
                 self.queue.add(file, count, blocks.block_bytes(), claims);
@@ -273,14 +316,13 @@ impl State {
         }
     }
 
-    /// A block has arrived, or is there already; false if the file is none of ours.
-    pub fn arrived(&mut self, block: Block, follow_up: &mut FollowUp) -> bool {
-        let Some(sending) = self.entries.get(&block.file) else { return false };
+    /// A block has arrived, or is there already.
+    pub fn arrived(&mut self, block: Block, follow_up: &mut FollowUp) {
         let arrival = self.queue.arrived(block);
+        let Some(sending) = self.entries.get(&block.file) else { return };
         if arrival == Arrival::Old {
-            return block.index <= self.queue.blocks(block.file);
+            return;
         }
-        self.latest_arrival = Instant::now();
         follow_up.arrived_bytes += match &*sending.origin {
             Origin::Disk { blocks, .. } => blocks.bytes(u64::from(block.index)),
             Origin::Stream => {
@@ -291,7 +333,7 @@ impl State {
         if arrival == Arrival::Whole {
             follow_up.whole.push(block.file);
         }
-        true
+        self.answered(block.file);
     }
 
     fn damaged(&mut self, block: Block, follow_up: &mut FollowUp) {
@@ -329,6 +371,7 @@ impl State {
         if self.entries.get(&file).is_none_or(|sending| sending.digest.is_none()) {
             return;
         }
+        self.answered(file);
         let sending = self.remove(file).expect("just found");
         let digest = sending.digest.expect("just found");
         let bytes = match &*sending.origin {
@@ -349,6 +392,8 @@ impl State {
         };
         let blocks = self.queue.blocks(file);
         let Some(sending) = self.entries.get_mut(&file) else { return };
+        let is_first = sending.digest.is_none();
+        sending.is_finish_said = true;
         if let (Origin::Stream, Kind::File { bytes: Some(bytes) }) =
             (&*sending.origin, sending.offered.kind)
         {
@@ -360,6 +405,7 @@ impl State {
         }
         sending.digest = Some(digest);
         self.outbox.push_back(ToReceiver::Finish { file, digest });
+        self.ask(file, u64::from(is_first));
     }
 
     /// A stream has ended; whether all of it has arrived.
@@ -385,6 +431,7 @@ impl State {
     fn remove(&mut self, file: u32) -> Option<Sending> {
         self.queue.remove(file);
         let sending = self.entries.remove(&file)?;
+        self.patience.forget(sending.owed);
         self.open_blocks -= blocks_of(&sending.origin);
         Some(sending)
     }
@@ -404,6 +451,9 @@ impl State {
         }
         let digest = self.digest.digest(u64::from(self.next_entry))?;
         self.is_end_said = true;
+        if !self.patience.is_owed() {
+            self.patience.asked(1);
+        }
         Some(ToReceiver::End { entries: self.next_entry, digest })
     }
 

@@ -42,18 +42,13 @@ pub fn run(session: &Session, lane: u32, target: &Target) {
         if session.is_over() {
             return;
         }
-        let latest = session.state().latest_arrival;
+        let latest = session.state().patience.latest();
         match failure {
             Error::Input(_) | Error::Cancelled => return session.end(End::Fatal(failure)),
-            _ if latest.elapsed() > session.settings.patience => {
-                let waited = session.settings.patience.as_secs();
-                let why =
-                    format!("nothing has arrived for {waited} s; the last failure: {failure}");
-                return session.end(End::Fatal(Error::failed("sending", why)));
-            }
             // The receiver has taken the token before: what refuses it was changed on the way.
             Error::Failed { .. } | Error::Refused(_) => {
                 session.control.note(format!("stream {lane} is replaced: {failure}"));
+                session.state().latest_failure = Some(failure);
             }
         }
         back_off = if latest > began { BACK_OFF[0] } else { (2 * back_off).min(BACK_OFF[1]) };
@@ -65,15 +60,15 @@ pub fn run(session: &Session, lane: u32, target: &Target) {
 }
 
 fn live(session: &Session, lane: u32, connection: u32, target: &Target) -> Result<(), Error> {
-    let mut channel = open(session, connection, target)?;
+    let mut channel = open(session, lane, connection, target).inspect_err(|_| {
+        session.disconnected(lane, connection, false);
+    })?;
     let failed = |error| Error::failed("preparing a data connection", error);
-    let socket = channel.socket().try_clone().map_err(failed)?;
     let cc = congestion_control(channel.socket()).unwrap_or_default();
     let written = Arc::new(AtomicU64::new(0));
     let id = format!("transfer/{lane}");
     let payload = Payload::Written(Arc::clone(&written));
     let watched = session.meter.add(&id, &cc, channel.socket(), payload).map_err(failed)?;
-    session.connected(lane, connection, socket);
     let carried = carry(session, lane, connection, &mut channel, target.idle, &written);
     // The receiver may confirm everything before this connection is told to end.
     if matches!(carried, Ok(true)) || session.is_confirmed() {
@@ -90,10 +85,14 @@ fn live(session: &Session, lane: u32, connection: u32, target: &Target) -> Resul
     ended
 }
 
-fn open(session: &Session, connection: u32, target: &Target) -> Result<Channel, Error> {
+fn open(session: &Session, lane: u32, connection: u32, target: &Target) -> Result<Channel, Error> {
     let settings = &session.settings;
     let timeout = settings.timeout;
     let socket = connect(&[target.address], &settings.options.wishes, timeout, &session.control)?;
+    let other = socket.socket.try_clone();
+    let other = other.map_err(|error| Error::failed("preparing a data connection", error))?;
+    // Before the greeting, which may take its time: whoever ends the transfer ends it, too.
+    session.connected(lane, connection, other);
     let purpose = Purpose::Data { session: target.session, stream: connection };
     let channel = greet(socket, &settings.token, settings.security, &purpose, timeout)?;
     channel.set_patience(timeout)?;

@@ -114,8 +114,14 @@ impl Walk {
         }
         let nanos = u32::try_from(metadata.mtime_nsec()).unwrap_or(0);
         let modified = Modified { seconds: metadata.mtime(), nanos };
-        let entry =
-            Offered { name, kind, mode: metadata.mode() & PERMISSIONS, modified: Some(modified) };
+        // stat(2): in units of 512 bytes. A file that is compressed seems to have holes, too.
+        let stored = metadata.blocks().saturating_mul(512);
+        let hole_bytes = match kind {
+            Kind::File { bytes } => bytes.unwrap_or(0).saturating_sub(stored),
+            Kind::Directory => 0,
+        };
+        let mode = metadata.mode() & PERMISSIONS;
+        let entry = Offered { name, kind, mode, modified: Some(modified), hole_bytes };
         Ok(Some(Found { path, entry, stat: Stat::of(&metadata) }))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
-use super::disk::{Access, Directory, File, Kind};
+use super::disk::{About, Access, Directory, File};
 use super::name::{Name, PARTIAL_DIRECTORY};
 use crate::rt::Mutex;
 use crate::{Error, trust};
@@ -23,15 +23,6 @@ pub struct Destination {
     is_sound: Mutex<bool>,
     /// The directory of the last file: the next one is likely to be there too.
     last: Mutex<Option<(Vec<u8>, Arc<Directory>)>>,
-}
-
-/// What is at a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    Nothing,
-    File { bytes: u64 },
-    Directory,
-    Other,
 }
 
 impl Destination {
@@ -65,17 +56,13 @@ impl Destination {
         &self.path
     }
 
-    pub fn look(&self, name: &Name) -> Result<Found, Error> {
+    /// What is at a name, if anything is.
+    pub fn look(&self, name: &Name) -> Result<Option<About>, Error> {
         let failed = |error: Errno| self.failed("looking at", name, error);
         let (parent, last) = name.split();
         match self.directory(parent, false).and_then(|parent| parent.look(last)) {
-            Err(Errno::ENOENT) => Ok(Found::Nothing),
-            Err(error) => Err(failed(error)),
-            Ok(about) => Ok(match about.kind {
-                Kind::File => Found::File { bytes: about.bytes },
-                Kind::Directory => Found::Directory,
-                Kind::Other => Found::Other,
-            }),
+            Err(Errno::ENOENT) => Ok(None),
+            found => found.map(Some).map_err(failed),
         }
     }
 

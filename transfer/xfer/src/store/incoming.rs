@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
+use super::disclosure::{TAKEN, may_be_told};
 use super::journal::Done;
 use super::partial::{self, Id, Partial};
 use super::settling::{Complete, errno, plain};
 use super::source::{scratch, sum_block};
-use super::tree::{Blocks, FileTree, Sum};
+use super::tree::{Blocks, FileTree, Sum, ZEROS};
 use super::writing::Writing;
 use super::{Claim, Entry, Promise, Transfer, no_room};
 use crate::Error;
@@ -57,7 +58,8 @@ impl Incoming {
         let blocks = entry.bytes.map_or_else(Blocks::of_stream, Blocks::of);
         let id = Id::of(&entry.name, entry.bytes);
         // What is there already needs no room, what will be written does.
-        let needed = if there { 0 } else { entry.bytes.unwrap_or(0) };
+        let whole = entry.bytes.unwrap_or(0);
+        let needed = if there { 0 } else { whole.saturating_sub(entry.hole_bytes) };
         let promise = transfer.store.promise(&entry.name, needed)?;
         let state = State {
             blocks,
@@ -150,6 +152,11 @@ impl Incoming {
         mut each: impl FnMut(u64, Sum) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (file, mut buffer) = (self.transfer.store.place.read(&self.entry.name)?, scratch());
+        // Another file may have got the name since it was looked at.
+        let about = file.about().map_err(|error| self.failed("reading", error.desc()))?;
+        if !may_be_told(&self.entry, &about) {
+            return Err(Error::Refused(format!("{} {TAKEN}", self.shown())));
+        }
         for index in 0..count {
             let sum = sum_block(&file, blocks, index, &mut buffer);
             let sum = sum.map_err(|error| self.failed("reading", error))?;
@@ -284,15 +291,18 @@ impl Incoming {
             return Err(self.failed("writing", "it is finished already"));
         }
         if state.there && !self.transfer.store.options.overwrite {
-            let said = "is there already with another content; recv --overwrite replaces it";
-            return Err(Error::Refused(format!("{} {said}", self.shown())));
+            return Err(Error::Refused(format!("{} {TAKEN}", self.shown())));
         }
         let count = state.blocks.count();
         let Some(partial) = self.open(count.unwrap_or(u64::MAX), true)? else {
             return Err(self.failed("writing", "its partial file is gone"));
         };
         if let (Some(bytes), Some(_)) = (self.entry.bytes, partial.journal()) {
-            let allocated = partial.data().allocate(bytes);
+            let data = partial.data();
+            let allocated = match self.entry.hole_bytes {
+                0 => data.allocate(bytes),
+                _ => data.set_len(bytes).map(|()| false),
+            };
             if allocated.map_err(|error| self.unwritable(error, bytes))? {
                 self.promise.release(u64::MAX);
             }
@@ -321,11 +331,32 @@ impl Incoming {
                 let piece = &mut piece[..bytes];
                 file.read_exact_at(piece, at).map_err(|error| self.failed("reading", error))?;
                 hasher.update(piece);
-                let written = partial.data().write_all_at(piece, at);
-                written.map_err(|error| self.unwritable(errno(error), end - at))?;
+                if piece.iter().all(|byte| *byte == 0) {
+                    self.clear(partial, at, bytes as u64)?;
+                } else {
+                    let written = partial.data().write_all_at(piece, at);
+                    written.map_err(|error| self.unwritable(errno(error), end - at))?;
+                }
                 at += bytes as u64;
             }
             self.note(partial, state, index, &hasher.sum())?;
+        }
+        Ok(())
+    }
+
+    /// Has a part of the file read as zeros, and take no room where that can be.
+    pub(super) fn clear(&self, partial: &Partial, offset: u64, bytes: u64) -> Result<(), Error> {
+        match partial.data().punch(offset, bytes) {
+            // EINVAL: NFS and some FUSE file systems.
+            Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINVAL) => {}
+            done => return done.map_err(|error| self.unwritable(error, bytes)),
+        }
+        let mut at = 0;
+        while at < bytes {
+            let piece = ZEROS.len().min(usize::try_from(bytes - at).unwrap_or(usize::MAX));
+            let written = partial.data().write_all_at(&ZEROS[..piece], offset + at);
+            written.map_err(|error| self.unwritable(errno(error), bytes - at))?;
+            at += piece as u64;
         }
         Ok(())
     }

@@ -19,9 +19,11 @@
 //! ```
 
 mod destination;
+mod disclosure;
 pub(crate) mod disk;
 mod incoming;
 pub(crate) mod journal;
+mod layout;
 mod name;
 mod partial;
 mod settling;
@@ -39,6 +41,7 @@ use serde::{Deserialize, Serialize};
 
 pub use incoming::Incoming;
 pub use journal::Done;
+pub use layout::{Hole, Layout, Span};
 pub use name::{Name, PARTIAL_DIRECTORY};
 pub use source::{PIECE_BYTES, Source, Stat, scratch};
 pub use tree::{BlockHasher, Blocks, FileTree, Sum, TransferDigest};
@@ -51,7 +54,9 @@ pub(crate) use tree::small::{set_smallest_block_bytes, smallest_block_bytes};
 
 use crate::Error;
 use crate::rt::{Mutex, MutexGuard};
-use destination::{Destination, Found};
+use destination::Destination;
+use disclosure::{TAKEN, may_be_told};
+use disk::Kind;
 use settling::Settling;
 
 /// How long an incomplete file is kept when nobody goes on with it.
@@ -106,6 +111,8 @@ pub struct Entry {
     pub mode: u32,
     /// When it was modified; none leaves it at the time when it arrived.
     pub modified: Option<Modified>,
+    /// Bytes of it that are holes.
+    pub hole_bytes: u64,
 }
 
 /// A directory that is received into, by any number of transfers at once; clones are the same.
@@ -258,24 +265,10 @@ impl Delivery {
         let claim = Claim::of(store, &entry.name)?;
         let shown = || store.place.shown(&entry.name);
         let there = match store.place.look(&entry.name)? {
-            Found::Nothing => false,
-            Found::File { bytes } if entry.bytes == Some(bytes) => true,
-            Found::File { .. } if store.options.overwrite => false,
-            // How large is not for a sender to know, which perhaps may not read here.
-            Found::File { .. } => {
-                let said = match entry.bytes {
-                    Some(_) => "is there already with another size; recv --overwrite replaces it",
-                    None => "is there already; recv --overwrite replaces it",
-                };
-                return Err(Error::Refused(format!("{} {said}", shown())));
-            }
-            Found::Directory => {
-                return Err(Error::Refused(format!("{} is a directory here", shown())));
-            }
-            Found::Other => {
-                let said = "is a link or a device here, which is left alone";
-                return Err(Error::Refused(format!("{} {said}", shown())));
-            }
+            None => false,
+            Some(found) if may_be_told(&entry, &found) => true,
+            Some(found) if found.kind == Kind::File && store.options.overwrite => false,
+            Some(_) => return Err(Error::Refused(format!("{} {TAKEN}", shown()))),
         };
         Incoming::new(Arc::clone(&self.0), claim, entry, there)
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::layout::Layout;
 use super::tree::{BlockHasher, Blocks, Sum};
 use crate::Error;
 
@@ -75,6 +76,12 @@ impl Source {
 
     pub fn stat(&self) -> &Stat {
         &self.stat
+    }
+
+    /// The holes of a block.
+    pub fn layout(&self, index: u64) -> Result<Layout, Error> {
+        let (from, bytes) = (self.blocks.offset(index), self.blocks.bytes(index));
+        Layout::of(&self.file, from, bytes).map_err(|error| self.failed(&error))
     }
 
     /// For `sendfile`.

@@ -61,7 +61,13 @@ pub(super) fn content(bytes: usize, seed: u8) -> Vec<u8> {
 
 pub(super) fn entry(name: &str, bytes: usize) -> Entry {
     let modified = Some(Modified { seconds: 1_000_000_000, nanos: 5 });
-    Entry { name: Name::new(name).unwrap(), bytes: Some(bytes as u64), mode: 0o106_640, modified }
+    Entry {
+        name: Name::new(name).unwrap(),
+        bytes: Some(bytes as u64),
+        mode: 0o106_640,
+        modified,
+        hole_bytes: 0,
+    }
 }
 
 fn block(data: &[u8], blocks: Blocks, index: u64) -> &[u8] {

@@ -83,6 +83,11 @@ impl Blocks {
         self.file_bytes.map(|bytes| bytes.div_ceil(self.block_bytes))
     }
 
+    /// Most blocks that there may be.
+    pub fn most(self) -> u64 {
+        self.count().unwrap_or(MOST_STREAM_BLOCKS)
+    }
+
     pub fn offset(self, index: u64) -> u64 {
         index * self.block_bytes
     }
@@ -98,10 +103,7 @@ impl Blocks {
     }
 
     pub fn has(self, index: u64) -> bool {
-        match self.count() {
-            Some(count) => index < count,
-            None => index < MOST_STREAM_BLOCKS,
-        }
+        index < self.most()
     }
 
     /// A sum of a block, to be fed with its bytes.
@@ -122,6 +124,9 @@ impl Blocks {
 /// Most blocks of a stream, 16 TiB: its bitmap is then 2 MiB of memory.
 const MOST_STREAM_BLOCKS: u64 = 1 << 24;
 
+/// What a hole is hashed from, and written from where none can be made.
+pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// The sum of a block while its bytes come.
 #[derive(Clone, Debug)]
 pub struct BlockHasher {
@@ -132,6 +137,15 @@ pub struct BlockHasher {
 impl BlockHasher {
     pub fn update(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
+    }
+
+    /// Bytes of a hole.
+    pub fn zeros(&mut self, mut bytes: u64) {
+        while bytes > 0 {
+            let piece = ZEROS.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+            self.hasher.update(&ZEROS[..piece]);
+            bytes -= piece as u64;
+        }
     }
 
     /// The sum: the digest of the file if this is its only block, else a chaining value.

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use super::incoming::Incoming;
+use super::layout::{Layout, Span};
 use super::partial::Partial;
 use super::settling::errno;
 use super::tree::{Blocks, Sum};
@@ -51,15 +52,33 @@ impl<'a> Writing<'a> {
         bytes: u64,
         buffer: &mut [u8],
     ) -> Result<Sum, Stopped> {
-        self.expect(bytes)?;
+        self.receive_sparse(from, &Layout::dense(bytes), buffer)
+    }
+
+    /// As [`Writing::receive`], of a block with holes, which do not come and take no room.
+    pub fn receive_sparse(
+        &mut self,
+        from: &mut impl Read,
+        layout: &Layout,
+        buffer: &mut [u8],
+    ) -> Result<Sum, Stopped> {
+        self.expect(layout.bytes())?;
         let mut hasher = self.blocks.hasher(self.index);
-        let mut at = 0;
-        while at < bytes {
-            let piece = buffer.len().min(usize::try_from(bytes - at).unwrap_or(usize::MAX));
-            from.read_exact(&mut buffer[..piece]).map_err(Stopped::Connection)?;
-            hasher.update(&buffer[..piece]);
-            self.put(at, &buffer[..piece])?;
-            at += piece as u64;
+        for Span { at, bytes, is_hole } in layout.spans() {
+            if is_hole {
+                hasher.zeros(bytes);
+                let offset = self.blocks.offset(self.index) + at;
+                self.incoming.clear(&self.partial, offset, bytes)?;
+                continue;
+            }
+            let (mut at, end) = (at, at + bytes);
+            while at < end {
+                let piece = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+                from.read_exact(&mut buffer[..piece]).map_err(Stopped::Connection)?;
+                hasher.update(&buffer[..piece]);
+                self.put(at, &buffer[..piece])?;
+                at += piece as u64;
+            }
         }
         Ok(hasher.sum())
     }

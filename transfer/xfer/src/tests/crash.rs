@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -27,7 +28,7 @@ use crate::tests::simulated::network::{self, Cut, Death};
 use crate::tests::simulated::{Chances, JoinLater, Simulation};
 use crate::{Control, Error};
 
-const BLOCK_BYTES: u64 = 2048;
+pub(super) const BLOCK_BYTES: u64 = 2048;
 /// Transfers of `cargo test`; `make soak` runs more.
 const CRASHES: u64 = 500;
 /// Faults of a run, after which everything works.
@@ -38,12 +39,13 @@ const FORGOTTEN: Duration = Duration::from_secs(240);
 /// A sign of life is due after a quarter of the silence that is borne; who was not woken wakes then.
 const IDLE_S: f64 = 7.5;
 const DAY: u64 = 86_400;
+const HOLE: usize = 8192;
 
 /// What is sent: a directory, or a single file, with all that its files ever were.
 #[derive(Clone)]
-struct Tree {
-    path: PathBuf,
-    files: BTreeMap<String, Vec<Vec<u8>>>,
+pub(super) struct Tree {
+    pub(super) path: PathBuf,
+    pub(super) files: BTreeMap<String, Vec<Vec<u8>>>,
     directories: Vec<String>,
 }
 
@@ -57,6 +59,16 @@ fn set_day(path: &Path, day: u64) {
 fn content(random: &mut Stream, bytes: u64) -> Vec<u8> {
     let seed = random.bits32() as u8;
     (0..bytes).map(|at| (at / 3) as u8 ^ (at >> 9) as u8 ^ seed).collect()
+}
+
+/// Writes a file; a large one has a hole, of whole pages and of whole blocks.
+fn write_with_hole(path: &Path, data: &mut [u8]) {
+    let file = File::create(path).unwrap();
+    let hole = if data.len() > 3 * HOLE { HOLE..3 * HOLE } else { 0..0 };
+    data[hole.clone()].fill(0);
+    file.set_len(data.len() as u64).unwrap();
+    file.write_all_at(&data[..hole.start], 0).unwrap();
+    file.write_all_at(&data[hole.end..], hole.end as u64).unwrap();
 }
 
 impl Tree {
@@ -75,10 +87,10 @@ impl Tree {
             let sizes = [0, 1, 700, BLOCK_BYTES, BLOCK_BYTES + 1, 9000, 30_001];
             let most = if names.len() > 4 { 4 } else { 7 };
             let size = sizes[random.below(most) as usize];
-            let data = content(&mut random, size);
+            let mut data = content(&mut random, size);
             let path = at.join(format!("{top}{name}"));
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, &data).unwrap();
+            write_with_hole(&path, &mut data);
             tree.files.insert(format!("{top}{name}"), vec![data]);
         }
         if names.len() > 1 {
@@ -130,11 +142,11 @@ impl Tree {
 }
 
 /// What stays the same for all runs.
-struct Ground {
-    directory: PathBuf,
-    trees: Vec<Tree>,
-    identity: Arc<Identity>,
-    meter: Meter,
+pub(super) struct Ground {
+    pub(super) directory: PathBuf,
+    pub(super) trees: Vec<Tree>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) meter: Meter,
 }
 
 /// What may happen in a run.
@@ -158,7 +170,7 @@ struct Happened {
     late: bool,
 }
 
-type Ended = Arc<Mutex<Option<Result<Outcome, Error>>>>;
+pub(super) type Ended = Arc<Mutex<Option<Result<Outcome, Error>>>>;
 
 struct Sender {
     process: u32,
@@ -199,7 +211,7 @@ struct World<'a> {
 }
 
 /// What follows from the seed alone: how threads are chosen.
-fn chances(random: &mut Stream) -> Chances {
+pub(super) fn chances(random: &mut Stream) -> Chances {
     let mut one_of = |all: &[u64]| all[random.below(all.len() as u64) as usize];
     Chances {
         switch_one_in: one_of(&[1, 3, 10, 50]),
@@ -467,13 +479,11 @@ impl<'a> World<'a> {
         let sender = self.sender.as_ref().unwrap();
         let Happened { disk, connections, source, late } = sender.happened;
         // Three times the silence that it bears is its patience.
-        let (cut, changed) = self.simulation.network_faults();
+        let (cut, _) = self.simulation.network_faults();
         let is_often_cut = cut >= sender.faults.0 + 3;
-        // If the byte was one of a length, signs of life are read as the rest of a message.
-        let is_changed = changed > sender.faults.1;
         let is_told = match error {
             _ if says(&["I/O error", "os error 5", "is full"]) => disk,
-            _ if says(&["look at its disk"]) => self.is_slow || late || is_often_cut || is_changed,
+            _ if says(&["look at its disk"]) => self.is_slow || late || is_often_cut,
             _ if says(&["changed while", "became shorter", "what the sender has"]) => source,
             // A disk that takes longer than its patience.
             _ if says(&["nothing has arrived for"]) => self.is_slow || connections,
@@ -539,7 +549,7 @@ fn run(seed: u64, ground: &Ground) -> (u64, u64) {
     })
 }
 
-fn ground(directory: &Path) -> Ground {
+pub(super) fn ground(directory: &Path) -> Ground {
     set_smallest_block_bytes(BLOCK_BYTES);
     let subject = Subject::new("a test", "transfer", "transfer");
     Ground {

@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::control::{ControlReceiver, ControlSender};
-use super::frame::{FrameError, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
+use super::frame::{FrameError, HEADER_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode};
 use super::inbox::Inbox;
 use super::link::{Link, PATIENCE};
 use super::tls::{Received, Tls, tls_failure};
 use crate::Error;
-use crate::rt::{Mutex, Socket};
+use crate::rt::{Instant, Mutex, Socket};
 
 /// What is read at once while messages come; what of it is payload is copied once more.
 const READ_AHEAD_BYTES: usize = 4 << 10;
@@ -51,6 +51,8 @@ pub(super) struct Reader {
     opener: Opener,
     plaintext: Inbox,
     ciphertext: Inbox,
+    /// When what is read has to be there, if that is bounded.
+    deadline: Option<Instant>,
 }
 
 pub(super) struct Writer {
@@ -67,6 +69,7 @@ impl Channel {
                 opener: parts.opener,
                 plaintext: parts.plaintext,
                 ciphertext: parts.ciphertext,
+                deadline: None,
             },
             writer: Writer { sealer: parts.sealer, queued: Vec::new() },
         })
@@ -144,6 +147,25 @@ impl Channel {
         self.reader.message(&self.shared)
     }
 
+    /// As [`Channel::read_frame`], of a message that has to come within `time`, however slowly its bytes
+    /// come and however many signs of life come before it. The channel's patience is to be set anew.
+    pub fn read_frame_within<M: DeserializeOwned>(
+        &mut self,
+        time: Duration,
+    ) -> Result<Option<M>, Error> {
+        let deadline = Instant::now() + time;
+        self.reader.deadline = Some(deadline);
+        let read = self.reader.message(&self.shared);
+        self.reader.deadline = None;
+        read.map_err(|error| match error {
+            Error::Failed { .. } if Instant::now() >= deadline => {
+                let why = format!("no whole message has come in {} s", time.as_secs_f64().ceil());
+                self.shared.link.broken("receiving", why)
+            }
+            error => error,
+        })
+    }
+
     /// Fills `buffer` with payload.
     pub fn read_payload(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
         self.reader.exactly(&self.shared, buffer)
@@ -181,12 +203,12 @@ impl Reader {
     ) -> Result<Option<M>, Error> {
         let wrong = |error: FrameError| shared.link.broken("receiving", error);
         loop {
-            if !self.gather(shared, LENGTH_BYTES)? {
+            if !self.gather(shared, HEADER_BYTES)? {
                 return Ok(None);
             }
-            let mut length = [0; LENGTH_BYTES];
-            self.plaintext.take(&mut length);
-            let rest = Opener::rest(length, MAX_MESSAGE_BYTES).map_err(wrong)?;
+            let mut header = [0; HEADER_BYTES];
+            self.plaintext.take(&mut header);
+            let rest = self.opener.rest(&header, MAX_MESSAGE_BYTES).map_err(wrong)?;
             if !self.gather(shared, rest)? {
                 return Err(ended(shared));
             }
@@ -204,7 +226,7 @@ impl Reader {
         while self.plaintext.len() < count {
             let missing = count - self.plaintext.len();
             let room = self.plaintext.reserve(missing.max(READ_AHEAD_BYTES));
-            let received = receive(shared, &mut self.ciphertext, room)?;
+            let received = receive(shared, self.deadline, &mut self.ciphertext, room)?;
             if received == 0 {
                 return if self.plaintext.len() == 0 { Ok(false) } else { Err(ended(shared)) };
             }
@@ -216,7 +238,7 @@ impl Reader {
     fn exactly(&mut self, shared: &Shared, buffer: &mut [u8]) -> Result<(), Error> {
         let mut filled = self.plaintext.take(buffer);
         while filled < buffer.len() {
-            match receive(shared, &mut self.ciphertext, &mut buffer[filled..])? {
+            match receive(shared, None, &mut self.ciphertext, &mut buffer[filled..])? {
                 0 => return Err(ended(shared)),
                 count => filled += count,
             }
@@ -226,8 +248,17 @@ impl Reader {
 }
 
 /// Plaintext; zero bytes at the end of the stream.
-fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<usize, Error> {
-    let Some(tls) = &shared.tls else { return shared.link.receive(into) };
+fn receive(
+    shared: &Shared,
+    deadline: Option<Instant>,
+    ciphertext: &mut Inbox,
+    into: &mut [u8],
+) -> Result<usize, Error> {
+    let in_time = || deadline.map_or(Ok(()), |deadline| shared.link.wait_until(deadline));
+    let Some(tls) = &shared.tls else {
+        in_time()?;
+        return shared.link.receive(into);
+    };
     loop {
         let received = tls.lock().receive(ciphertext, into);
         match received.map_err(|error| shared.link.broken("receiving", tls_failure(&error)))? {
@@ -236,6 +267,7 @@ fn receive(shared: &Shared, ciphertext: &mut Inbox, into: &mut [u8]) -> Result<u
             Received::Nothing => {}
         }
         let capacity = ciphertext.capacity().clamp(CIPHERTEXT_BYTES[0], CIPHERTEXT_BYTES[1]);
+        in_time()?;
         let count = shared.link.receive(ciphertext.reserve(capacity))?;
         ciphertext.filled(count);
         if count == 0 {

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Modified, Sum};
+use crate::store::{Hole, Modified, Sum};
 use crate::words;
 
 /// Entries of one [`ToReceiver::Offer`] at most.
@@ -91,6 +91,8 @@ pub struct Offered {
     /// Permissions, the lower twelve bits of `st_mode`.
     pub mode: u32,
     pub modified: Option<Modified>,
+    /// Bytes of a file that are holes at the sender: no room is needed for them.
+    pub hole_bytes: u64,
 }
 
 /// What an entry is.
@@ -162,13 +164,14 @@ pub struct Run {
 }
 
 /// What stands before everything on a data connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DataHead {
-    /// A block follows, and after it its [`Sum`].
+    /// A block follows, but for its holes, and after it its [`Sum`].
     Block {
         file: u32,
         block: u32,
         bytes: u32,
+        holes: Vec<Hole>,
     },
     /// Nothing now, but the connection is used.
     Idle,

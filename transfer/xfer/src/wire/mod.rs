@@ -5,6 +5,8 @@
 //!
 //! ```text
 //! frame    length      u32, little-endian, at most 256 KiB
+//!          proof       8 bytes: BLAKE3, keyed with the direction's key, over the frame's number with
+//!                      its highest bit set and the length
 //!          message     that many bytes, in postcard's encoding
 //!          tag         16 bytes: BLAKE3, keyed with the direction's key, over the frame's number
 //!                      in its direction (u64, little-endian, from 0) and the message
@@ -20,8 +22,9 @@
 //! Without TLS, the end of a stream proves nothing: completeness is confirmed by messages. A frame with
 //! an empty message is a keepalive.
 //!
-//! Announced lengths are bounded, and a message is decoded only after its tag is verified. No read or
-//! write waits longer than the channel's patience.
+//! A length is believed after its proof, then bounded, and a message is decoded after its tag: no byte
+//! changed on the way makes a reader wait for bytes that nobody sent. No read or write waits longer
+//! than the channel's patience for the next byte.
 
 mod channel;
 mod control;
@@ -37,7 +40,7 @@ pub use frame::MAX_MESSAGE_BYTES;
 pub use link::PATIENCE;
 
 pub(crate) use channel::Parts;
-pub(crate) use frame::{FrameError, Keys, LENGTH_BYTES, Opener, Sealer, decode};
+pub(crate) use frame::{FrameError, HEADER_BYTES, Keys, Opener, Sealer, decode};
 pub(crate) use inbox::Inbox;
 pub(crate) use link::Link;
 pub(crate) use tls::{Received, Tls, tls_failure};

@@ -79,7 +79,8 @@ fn begin(receiver: &Receiver, transfer: u8) -> Channel {
 /// What the receiver answers to the offer of a name.
 fn offered(receiver: &Receiver, name: &[u8], kind: Kind) -> ToSender {
     let mut channel = begin(receiver, name.len() as u8);
-    let offered = Offered { name: name.to_vec(), kind, mode: 0o644, modified: None };
+    let name = name.to_vec();
+    let offered = Offered { name, kind, mode: 0o644, modified: None, hole_bytes: 0 };
     channel.write_frame(&ToReceiver::Offer { first: 0, entries: vec![offered] }).unwrap();
     let answer = channel.read_frame().unwrap().unwrap();
     channel.write_frame(&ToReceiver::GiveUp { why: "a test".into() }).unwrap();
@@ -120,6 +121,52 @@ fn names_that_lead_elsewhere_are_refused() {
 }
 
 #[test]
+fn of_a_private_file_nothing_is_told_but_that_its_name_is_taken() {
+    let workspace = Workspace::new();
+    let private = workspace.file("out/private", 10);
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+    let public = workspace.file("out/public", 10);
+    fs::set_permissions(&public, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::create_dir(workspace.at("out/folder")).unwrap();
+    std::os::unix::fs::symlink(&private, workspace.at("out/link")).unwrap();
+    let receiver = Receiver::start(receiving(&workspace));
+    let refusal =
+        |name: &str, bytes| match offered(&receiver, name.as_bytes(), Kind::File { bytes }) {
+            ToSender::Refused { why } => why.replace(name, "NAME"),
+            other => panic!("{name}: {other:?}"),
+        };
+    let said = refusal("private", Some(10));
+    for (name, bytes) in [
+        ("private", Some(11)),
+        ("private", Some(0)),
+        ("private", None),
+        ("public", Some(11)),
+        ("folder", Some(10)),
+        ("link", Some(10)),
+    ] {
+        assert_eq!(refusal(name, bytes), said, "{name} {bytes:?}");
+    }
+    let told = offered(&receiver, b"public", Kind::File { bytes: Some(10) });
+    assert!(matches!(told, ToSender::Claims { .. }), "{told:?}");
+    receiver.stop().unwrap();
+}
+
+#[test]
+fn a_private_file_is_not_sent_again_by_who_has_sent_it() {
+    let workspace = Workspace::new();
+    let path = workspace.file("in/data", BLOCK + 5);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let receiver = Receiver::start(receiving(&workspace));
+    let options = SendOptions::new(&path, &receiver.address, &receiver.token);
+    send(options.clone()).unwrap();
+    assert_eq!(send(options.clone()).unwrap().counts.held_bytes, BLOCK as u64 + 5);
+    // With another time it is another file, of the same content or not.
+    fs::File::open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert!(matches!(send(options), Err(Error::Refused(_))));
+    receiver.stop().unwrap();
+}
+
+#[test]
 fn a_file_gets_no_permission_that_the_receivers_umask_forbids() {
     let workspace = Workspace::new();
     let path = workspace.file("in/data", 10);
@@ -148,6 +195,7 @@ fn a_sender_cannot_offer_files_without_end() {
             kind: Kind::File { bytes: Some(1) },
             mode: 0o644,
             modified: None,
+            hole_bytes: 0,
         });
         let page = ToReceiver::Offer { first, entries: entries.collect() };
         channel.write_frame(&page).unwrap();

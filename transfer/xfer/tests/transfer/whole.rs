@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 
+use fairway_xfer::recv::ReceiveOptions;
 use fairway_xfer::send::{Auto, SendOptions, Streams, Striping};
 
 use crate::bench::{BLOCK, Receiver, Sender, Workspace, noise, receiving, send, tree};
@@ -48,6 +49,47 @@ fn files_of_all_sizes_over_sixteen_plain_streams() {
 #[test]
 fn files_of_all_sizes_in_static_stripes() {
     files_of_all_sizes(4, true, Striping::Static);
+}
+
+/// Sends files of this many MiB, in which only these pages are no hole; whether the file system has holes.
+fn files_with_holes(plain: bool, streams: u32) {
+    let workspace = Workspace::new();
+    let (mib, page) = (BLOCK as u64, 4096);
+    fs::create_dir(workspace.at("in")).unwrap();
+    let files: [(&str, u64, &[u64]); 5] = [
+        ("only-a-hole", 40 * mib, &[]),
+        ("small-hole", 70_000, &[]),
+        ("end", 40 * mib + 5, &[0]),
+        ("middle", 40 * mib, &[20 * mib + page]),
+        ("both-ends", 40 * mib, &[0, 40 * mib - page]),
+    ];
+    for (name, bytes, data) in files {
+        let file = fs::File::create(workspace.at(&format!("in/{name}"))).unwrap();
+        file.set_len(bytes).unwrap();
+        data.iter().for_each(|at| file.write_all_at(&[7; 4096], *at).unwrap());
+    }
+    let stored = |at: &str| fs::metadata(workspace.at(at)).unwrap().blocks() * 512;
+    if stored("in/middle") > mib {
+        return println!("skipped: the file system of the temporary directory has no holes");
+    }
+    let receiver = Receiver::start(ReceiveOptions { plain, ..receiving(&workspace) });
+    let streams = Streams::Fixed(streams);
+    let options = SendOptions::new(workspace.at("in"), &receiver.address, &receiver.token);
+    let sent = send(SendOptions { plain, streams, ..options }).unwrap();
+    assert_eq!(sent.counts.bytes, files.iter().map(|(_, bytes, _)| bytes).sum::<u64>());
+    receiver.stop().unwrap();
+    assert!(tree(&workspace.at("out/in")) == tree(&workspace.at("in")));
+    for (name, ..) in files {
+        let (there, here) = (stored(&format!("out/in/{name}")), stored(&format!("in/{name}")));
+        // A file system may keep some pages for what holds the map of the holes.
+        assert!(there <= here + 4 * page, "{name}: {there} bytes stored, {here} at the sender");
+    }
+}
+
+#[test]
+fn holes_stay_holes() {
+    files_with_holes(true, 1);
+    files_with_holes(false, 4);
 }
 
 #[test]

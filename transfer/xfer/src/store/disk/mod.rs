@@ -7,6 +7,8 @@ pub(crate) mod real;
 
 use std::time::Duration;
 
+use super::Modified;
+
 #[cfg(test)]
 pub use crate::tests::simulated::disk::either::{Directory, File};
 #[cfg(not(test))]
@@ -20,6 +22,7 @@ pub struct About {
     pub owner: u32,
     pub mode: u32,
     pub has_more_names: bool,
+    pub modified: Modified,
     /// When it was last changed in any way, since 1970.
     pub changed: Duration,
     pub identity: (u64, u64),

@@ -158,6 +158,12 @@ impl File {
         }
     }
 
+    /// Has a part of it take no room, and read as zeros; `EOPNOTSUPP` where a file system cannot.
+    pub fn punch(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        fallocate(self.file(), flags, length(offset)?, length(bytes)?)
+    }
+
     pub fn sync(&self) -> Result<(), Errno> {
         nix::unistd::fsync(self.file())
     }
@@ -213,6 +219,10 @@ fn about(found: &FileStat) -> About {
         owner: found.st_uid,
         mode: found.st_mode & 0o7777,
         has_more_names: found.st_nlink > 1,
+        modified: Modified {
+            seconds: found.st_mtime,
+            nanos: u32::try_from(found.st_mtime_nsec).unwrap_or(0),
+        },
         changed: Duration::from_secs(seconds),
         identity: (found.st_dev, found.st_ino),
     }

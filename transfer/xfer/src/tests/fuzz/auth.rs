@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::auth::admission::{Admission, MOST_BYTES, Step};
 use crate::auth::hello::{Answer, GREETING_BYTES, Hello, NONCE_BYTES, PREAMBLE, Welcome};
 use crate::auth::{Identity, Security};
-use crate::wire::{Keys, LENGTH_BYTES, Opener, Sealer, decode};
+use crate::wire::{HEADER_BYTES, Keys, Opener, Sealer, decode};
 
 const NONCE: [u8; NONCE_BYTES] = [7; NONCE_BYTES];
 
@@ -73,8 +73,8 @@ impl Client {
         let step = self.send(&frame);
         let hello = decode::<Hello>(said);
         let expected = match hello {
-            _ if said.len() > GREETING_BYTES => None,
             _ if wrong_token => Some(Answer::WrongToken),
+            _ if said.len() > GREETING_BYTES => None,
             Err(_) => Some(Answer::OtherVersion),
             Ok(hello)
                 if security == Security::PlainLoad && !hello.purpose.is_generated_traffic() =>
@@ -90,7 +90,7 @@ impl Client {
                     (expected, Ok(admitted.purpose())),
                     (Some(Answer::Welcome), hello.map(|it| it.purpose))
                 );
-                let welcome = &self.answer[1 + LENGTH_BYTES..];
+                let welcome = &self.answer[1 + HEADER_BYTES..];
                 let welcome = Opener::new(keys.server).verify(welcome).and_then(decode);
                 assert_eq!(welcome, Ok(Welcome::Come));
             }

@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::Name;
+use crate::store::{Hole, Layout, Name};
 use crate::wire::frame::{
-    FrameError, Key, LENGTH_BYTES, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
+    FrameError, HEADER_BYTES, Key, MAX_MESSAGE_BYTES, Opener, Sealer, decode,
 };
 use crate::wire::messages::{DataHead, ToReceiver, ToSender};
 use crate::words::PEER_CHARACTERS;
@@ -16,7 +16,9 @@ use crate::words::PEER_CHARACTERS;
 pub fn frame(bytes: &[u8]) {
     assert!(open(bytes).is_err(), "a stranger's frame was opened");
     message::<ToSender>(bytes);
-    message::<DataHead>(bytes);
+    if let Some(DataHead::Block { bytes, holes, .. }) = message(bytes) {
+        layout(u64::from(bytes), holes);
+    }
     if let Some(ToReceiver::Offer { entries, .. }) = message(bytes) {
         entries.into_iter().for_each(|entry| name(&entry.name));
     }
@@ -41,10 +43,23 @@ pub(crate) fn message<M: Serialize + DeserializeOwned + Debug>(bytes: &[u8]) -> 
     assert_eq!(format!("{read:?}"), format!("{message:?}"));
 
     let mut changed = again;
-    let at = changed.len() - 1 - bytes.len() % (changed.len() - LENGTH_BYTES);
+    // Any byte, the length included.
+    let at = bytes.len() % changed.len();
     changed[at] ^= 1;
     assert_eq!(open(&changed), Err(FrameError::Forged));
     Some(message)
+}
+
+/// Holes that are believed are within their block, in order, and the rest of it is data.
+fn layout(bytes: u64, holes: Vec<Hole>) {
+    let Some(layout) = Layout::new(bytes, holes) else { return };
+    let mut end = 0;
+    for span in layout.spans() {
+        assert!(span.at == end && span.bytes > 0, "{layout:?}");
+        end += span.bytes;
+    }
+    assert_eq!(end, bytes, "{layout:?}");
+    assert!(layout.data_bytes() <= bytes, "{layout:?}");
 }
 
 fn name(told: &[u8]) {
@@ -64,8 +79,9 @@ fn seal(fill: impl FnOnce(&mut Sealer, &mut Vec<u8>) -> Result<(), FrameError>) 
 }
 
 fn open(stream: &[u8]) -> Result<&[u8], FrameError> {
-    let (length, behind) = stream.split_first_chunk().ok_or(FrameError::Malformed)?;
-    let rest = Opener::rest(*length, MAX_MESSAGE_BYTES)?;
-    let rest = behind.get(..rest).ok_or(FrameError::Malformed)?;
-    Opener::new(Key::default()).verify(rest)
+    let (header, behind) =
+        stream.split_first_chunk::<HEADER_BYTES>().ok_or(FrameError::Malformed)?;
+    let mut opener = Opener::new(Key::default());
+    let rest = opener.rest(header, MAX_MESSAGE_BYTES)?;
+    opener.verify(behind.get(..rest).ok_or(FrameError::Malformed)?)
 }

@@ -164,9 +164,11 @@ impl Disk {
     }
 
     /// Puts a file there as another program does, on the medium at once.
-    pub fn put(&self, name: &str, bytes: &[u8]) {
+    pub fn put(&self, name: &str, bytes: &[u8], modified: Modified) {
         let mut model = self.model();
         let node = model.add(Node::file(0o640));
+        model.node(node).modified = Some(modified);
+        model.node(node).durable = (0o640, Some(modified));
         if let Content::File { bytes: seen, durable, .. } = &mut model.node(node).content {
             (*seen, *durable) = (bytes.to_vec(), bytes.to_vec());
         }
@@ -361,6 +363,7 @@ impl Model {
             owner: geteuid().as_raw(),
             mode: node.mode,
             has_more_names: self.links(number) > 1,
+            modified: node.modified.unwrap_or_default(),
             changed: node.changed,
             identity: (1, number),
         }
@@ -694,6 +697,20 @@ impl File {
             model.write(self.node, Write::Length(bytes as usize));
         }
         Ok(!model.faults.is_plain)
+    }
+
+    pub fn punch(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let mut model = self.enter()?;
+        if model.faults.is_plain {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let there = model.about(self.node).bytes;
+        let (from, to) = (offset.min(there), (offset + bytes).min(there));
+        if to > from {
+            let zeros = vec![0; (to - from) as usize];
+            model.write(self.node, Write::Bytes(from as usize, zeros));
+        }
+        Ok(())
     }
 
     pub fn sync(&self) -> Result<(), Errno> {

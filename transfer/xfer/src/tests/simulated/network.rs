@@ -49,6 +49,8 @@ pub(super) struct Network {
     faults: Faults,
     ends: Vec<End>,
     listeners: BTreeMap<u16, Listener>,
+    /// A byte that an end sends, which is to be changed.
+    to_change: Option<(usize, u64)>,
     changed: u64,
     cut: u64,
 }
@@ -89,6 +91,11 @@ impl Simulation {
     /// What the network does with connections that are made from now on.
     pub fn set_network(&self, faults: Faults) {
         self.state().network.faults = faults;
+    }
+
+    /// Changes one byte that the end of this number sends.
+    pub fn change(&self, end: usize, byte: u64) {
+        self.state().network.to_change = Some((end, byte));
     }
 
     /// The network works, but for what is cut.
@@ -178,8 +185,11 @@ impl State {
     }
 
     fn add_end(&mut self, process: u32) -> usize {
-        self.network.ends.push(End { process, handles: 1, ..End::default() });
-        self.network.ends.len() - 1
+        let number = self.network.ends.len();
+        let chosen = self.network.to_change.filter(|(end, _)| *end == number);
+        let changed_at = chosen.map(|(_, byte)| byte);
+        self.network.ends.push(End { process, handles: 1, changed_at, ..End::default() });
+        number
     }
 
     /// A new connection, and what will become of it.

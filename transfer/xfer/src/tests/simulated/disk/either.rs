@@ -121,6 +121,10 @@ impl File {
         on!(self, it => it.allocate(bytes))
     }
 
+    pub fn punch(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        on!(self, it => it.punch(offset, bytes))
+    }
+
     pub fn sync(&self) -> Result<(), Errno> {
         on!(self, it => it.sync())
     }
