@@ -214,7 +214,7 @@ def test_directories_that_no_host_has_are_refused(shell, tmp_path):
         told.append((done.returncode, done.stderr.decode().partition(", ")[0]))
         directory.rmdir() if directory.exists() else None
     assert told == [
-        (125, "fairway: programs: each host has a /dev/shm of its own"),
+        (125, "fairway: programs: each host has a /dev of its own"),
         (125, "fairway: programs: the current directory"),
         (125, "fairway: programs: the current directory was removed; change to another one\n"),
     ]

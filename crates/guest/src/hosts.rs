@@ -96,7 +96,7 @@ fn forbid_helpers() -> Result<(), Failure> {
     }
     fs::create_dir_all(ROOTS)
         .and_then(|()| File::create_new(NOTHING))
-        .and_then(|file| file.set_permissions(fs::Permissions::from_mode(0)))
+        .and_then(|file| file.set_permissions(fs::Permissions::from_mode(0o000)))
         .map_err(failing(format!("making {NOTHING}")))
 }
 

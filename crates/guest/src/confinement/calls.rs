@@ -166,13 +166,8 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 
 /// Requests of ioctl(2): whether a file is a terminal, its size, the bytes in a pipe (arch/um/os-Linux, tty.c
 /// and file.c), and to close a file at the next program, as fcntl(2) may.
-const REQUESTS: [u64; 5] = [
-    libc::TCGETS as u64,
-    libc::TCGETS2 as u64,
-    libc::TIOCGWINSZ as u64,
-    libc::FIONREAD as u64,
-    libc::FIOCLEX as u64,
-];
+const REQUESTS: [u64; 5] =
+    [libc::TCGETS, libc::TCGETS2, libc::TIOCGWINSZ, libc::FIONREAD, libc::FIOCLEX];
 
 /// The filter, made before the fork.
 pub struct Calls(BpfProgram);
