@@ -13,11 +13,6 @@ from failing_calls import ROOT, Case, main
 
 SHORT = SMALL.replace('"3 s"', '"2 s"').replace('["1 s", "2 s"]', '["0.5 s", "2 s"]')
 
-STUDY = """\
-title = "Two algorithms"
-source = "A study of this test."
-"""
-
 
 @cache
 def _results(kind: str) -> Path:
@@ -77,11 +72,6 @@ def _capture(place: Path) -> None:
     shutil.copy(next(one for one in captures if one.name.startswith("d0")), place / "d0.pcapng")
 
 
-def _text(place: Path) -> None:
-    _capture(place)
-    shutil.copy(ROOT / "tests" / "captures" / "ethernet.pcap", place / "s.pcap")
-
-
 def _script(place: Path) -> None:
     shutil.copy(next((ROOT / "tests" / "scripts").rglob("*.pkt")), place / "a.pkt")
 
@@ -114,7 +104,7 @@ CASES = (
     Case("replay", ("replay", "s0.pcapng", "--out", "out", "-q"), _capture, out="out"),
     Case("script", ("script", "a.pkt"), _script),
     Case("model", ("model", "law", "mathis", "--rtt", "50 ms", "--loss", "0.01"), _empty),
-    Case("animate", ("animate", "s0.pcapng", "--out", "out.html"), _capture, out="out.html"),
+    Case("animate", ("animate", "a.toml", "--out", "out.html"), _experiment, out="out.html"),
 )  # fmt: skip
 
 if __name__ == "__main__":
