@@ -366,7 +366,7 @@ fn a_sender_believes_no_receiver_that_says_anything() {
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }
 
-/// What a receiver says again and again.
+/// A word that a receiver says again and again.
 type Lie = fn(&ControlSender) -> Result<(), Error>;
 
 const LIES: [(&str, Lie); 10] = [

@@ -56,7 +56,7 @@ impl Destination {
         &self.path
     }
 
-    /// What is at a name, if anything is.
+    /// The file or directory at a name; none if there is none.
     pub fn look(&self, name: &Name) -> Result<Option<About>, Error> {
         let failed = |error: Errno| self.failed("looking at", name, error);
         let (parent, last) = name.split();

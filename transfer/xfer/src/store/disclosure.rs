@@ -14,7 +14,7 @@ use super::{Entry, Modified};
 /// Permission of everybody to read (`S_IROTH`).
 const READABLE_BY_ALL: u32 = 0o004;
 
-/// What is said of a name that is taken and not replaced.
+/// The answer to the offer of a name that is taken and not replaced.
 pub const TAKEN: &str = "is there already, and is left as it is; recv --overwrite replaces files";
 
 /// Whether a sender that offers `entry` may be told how it compares with what is there.

@@ -1,4 +1,4 @@
-//! The holes of a block: what of it takes no room on the sender's disk, and none on the receiver's.
+//! The holes of a block: parts that take no room on the sender's disk, and none on the receiver's.
 
 use std::fs::File;
 use std::io;

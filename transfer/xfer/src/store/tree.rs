@@ -124,7 +124,7 @@ impl Blocks {
 /// Most blocks of a stream, 16 TiB: its bitmap is then 2 MiB of memory.
 const MOST_STREAM_BLOCKS: u64 = 1 << 24;
 
-/// What a hole is hashed from, and written from where none can be made.
+/// Zeros that a hole is hashed from, and written from where none can be made.
 pub static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// The sum of a block while its bytes come.

@@ -26,7 +26,7 @@ const LIARS: u64 = 250;
 const FILES: u32 = 5;
 const BLOCKS: u32 = 18;
 
-/// What a liar has said that could be new to its peer, and when it said the last of it.
+/// Words of a liar that could be new to its peer, and the time of the last.
 #[derive(Debug, Default)]
 pub(super) struct News {
     said: BTreeSet<(u8, u32, u32)>,
@@ -42,7 +42,7 @@ impl News {
         }
     }
 
-    /// What a message of a receiver may tell.
+    /// Notes a message of a receiver.
     pub(super) fn of(&mut self, now: Duration, message: &ToSender) {
         match message {
             ToSender::Ready { file } => self.say(now, 0, *file, 0..1),
@@ -63,7 +63,7 @@ impl News {
     }
 }
 
-/// What is no message: half of one, one that is longer than any, one that was changed, and noise.
+/// Writes no message: half of one, one that is longer than any, one that was changed, or noise.
 ///
 /// Within TLS, rustls 0.23 asserts in debug builds that nothing wrong comes after its close_notify.
 fn not_a_message(

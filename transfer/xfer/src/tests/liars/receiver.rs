@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// the last words.
 const BOUND: Duration = Duration::from_secs(4 * 20 + 10);
 
-/// What a liar does for as long as a control connection lives.
+/// A way to lie on a control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     /// It says what is so.
@@ -77,7 +77,7 @@ struct State {
     honest_left: u64,
     lies: Vec<Manner>,
     news: News,
-    /// What is so, and is not said yet.
+    /// Honest answers that are not said yet.
     truth: VecDeque<ToSender>,
     offered: BTreeMap<u32, u64>,
     arrived: BTreeSet<(u32, u32)>,

@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_secs(20);
 /// again, and the linger of a connection that ends meanwhile.
 const BOUND: Duration = Duration::from_secs(60 + 3 * 10 + 20);
 
-/// What a liar does.
+/// A way to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     Honest,
@@ -74,7 +74,7 @@ struct State {
     next_entry: u32,
     /// Of its control connections.
     life: u64,
-    /// What it has said that files are.
+    /// Digests that it has told of files.
     digests: BTreeSet<Sum>,
     /// It does not read; it sends a byte at a time.
     is_deaf: bool,
