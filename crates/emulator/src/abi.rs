@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn functions_are_declared_as_in_c() {
         type H<'a> = Option<&'a mut Handle>;
-        type Room<'a> = Option<&'a mut MaybeUninit<COutcome>>;
+        type Outcome<'a> = Option<&'a mut MaybeUninit<COutcome>>;
         let _: unsafe extern "C" fn(*const c_char, u32) -> *mut Handle = fairway_network_open;
         let _: extern "C" fn(H) -> u32 = fairway_network_devices;
         let _: extern "C" fn(H, u64) -> u64 = fairway_network_begin;
@@ -288,10 +288,13 @@ mod tests {
         let _: extern "C" fn(H, u64) -> u64 = fairway_network_advance;
         let _: extern "C" fn(H) -> u64 = fairway_network_next;
         let _: extern "C" fn(Option<&Handle>) -> bool = fairway_network_is_well;
-        let _: extern "C" fn(H, Room) -> bool = fairway_network_outcome;
+        let _: extern "C" fn(H, Outcome) -> bool = fairway_network_outcome;
         let _: extern "C" fn(H, u64) -> bool = fairway_network_finish;
         // Null in C is none.
-        assert_eq!((size_of::<H>(), size_of::<Room>()), (size_of::<usize>(), size_of::<usize>()));
+        assert_eq!(
+            (size_of::<H>(), size_of::<Outcome>()),
+            (size_of::<usize>(), size_of::<usize>())
+        );
         let caller = plain(CALLER);
         for declared in [
             "void *(*open)(const char *directory, unsigned int version);",

@@ -28,12 +28,12 @@ const BLOCKS: u32 = 18;
 
 /// Words of a liar that could be new to its peer, and the time of the last.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct Progress {
     said: BTreeSet<(u8, u32, u32)>,
     pub(super) latest: Duration,
 }
 
-impl News {
+impl Progress {
     pub(super) fn say(&mut self, now: Duration, kind: u8, file: u32, blocks: std::ops::Range<u32>) {
         for block in blocks.start..blocks.end.min(BLOCKS) {
             if file < FILES * 4 && self.said.insert((kind, file, block)) {

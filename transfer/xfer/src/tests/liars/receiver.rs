@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairway_units::random::Stream;
 
-use super::{BLOCKS, FILES, News, each, not_a_message};
+use super::{BLOCKS, FILES, Progress, each, not_a_message};
 use crate::auth::{Identity, Purpose, Security, admit};
 use crate::rt::spawn;
 use crate::send::{SendOptions, Streams, send_from};
@@ -76,7 +76,7 @@ struct State {
     /// Honest words that are left before it begins to lie.
     honest_left: u64,
     lies: Vec<Manner>,
-    news: News,
+    progress: Progress,
     /// Honest answers that are not said yet.
     truth: VecDeque<ToSender>,
     offered: BTreeMap<u32, u64>,
@@ -184,7 +184,7 @@ impl Liar {
             let forgets = state.lies.contains(&Manner::Forget) && state.honest_left == 0;
             let resumed = state.welcomes > 1 && !forgets;
             if !resumed {
-                state.news.forget();
+                state.progress.forget();
                 (state.offered, state.arrived) = Default::default();
                 state.truth.clear();
                 if state.lies == [Manner::Forget] {
@@ -210,7 +210,7 @@ impl Liar {
                 let said = self.state().lie(manner);
                 match (manner, said) {
                     (_, Some(message)) => {
-                        self.state().news.of(self.simulation.now(), &message);
+                        self.state().progress.of(self.simulation.now(), &message);
                         sender.send(&message)?;
                     }
                     (Manner::KeepAlive | Manner::Honest, None) => sender.keep_alive()?,
@@ -303,7 +303,7 @@ fn run(seed: u64, ground: &Ground) {
         let state = State {
             honest_left: [0, 1, 5, 20, 60][random.below(5) as usize],
             lies,
-            news: News::default(),
+            progress: Progress::default(),
             truth: VecDeque::new(),
             offered: BTreeMap::new(),
             arrived: BTreeSet::new(),
@@ -340,7 +340,7 @@ fn run(seed: u64, ground: &Ground) {
         });
         while !sender.has_ended() {
             simulation.pause(1000, &sender);
-            let latest = liar.state().news.latest;
+            let latest = liar.state().progress.latest;
             let held = simulation.now().saturating_sub(latest);
             assert!(held < BOUND, "it is held for {held:?} by {lies}");
         }

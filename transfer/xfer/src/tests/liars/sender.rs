@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairway_units::random::Stream;
 
-use super::{FILES, News, each, not_a_message};
+use super::{FILES, Progress, each, not_a_message};
 use crate::auth::{Purpose, Security, Token, greet};
 use crate::recv::ReceiveOptions;
 use crate::recv::tests::receiver::Receiver;
@@ -70,7 +70,7 @@ struct State {
     random: Stream,
     honest_left: u64,
     lies: Vec<Manner>,
-    news: News,
+    progress: Progress,
     next_entry: u32,
     /// Of its control connections.
     life: u64,
@@ -199,7 +199,7 @@ impl Liar {
             let mut state = self.state();
             state.life += 1;
             if !resumed {
-                state.news.latest = began;
+                state.progress.latest = began;
             }
             state.life
         };
@@ -252,10 +252,10 @@ impl Liar {
                 let end = *first + entries.len() as u32;
                 if *first <= state.next_entry && end > state.next_entry {
                     state.next_entry = end;
-                    state.news.latest = now;
+                    state.progress.latest = now;
                 }
             }
-            Some(ToReceiver::Finish { file, .. }) => state.news.say(now, 1, *file, 0..1),
+            Some(ToReceiver::Finish { file, .. }) => state.progress.say(now, 1, *file, 0..1),
             _ => {}
         }
     }
@@ -309,7 +309,7 @@ impl Liar {
                 channel.write_payload(data)?;
             }
             let sum = if kind == 3 { [0; 32] } else { blocks.sum(index, data) };
-            self.state().news.say(self.simulation.now(), 2, file, block..block + 1);
+            self.state().progress.say(self.simulation.now(), 2, file, block..block + 1);
             channel.write_frame(&sum)?;
             let is_honest = self.state().honest_left > 0;
             self.pause(if is_honest { 200 } else { 4000 });
@@ -349,7 +349,7 @@ fn run(seed: u64, ground: &Ground) {
         let state = State {
             honest_left: [0, 1, 5, 20, 60][random.below(5) as usize],
             lies: (0..count).map(|_| LIES[random.below(9) as usize]).collect(),
-            news: News::default(),
+            progress: Progress::default(),
             next_entry: 0,
             life: 0,
             digests: BTreeSet::new(),
@@ -371,7 +371,7 @@ fn run(seed: u64, ground: &Ground) {
         while !lying.has_ended() {
             simulation.pause(1000, &lying);
             assert!(simulation.now() < 5 * BOUND, "the liar does not end: {lies}");
-            let latest = liar.state().news.latest;
+            let latest = liar.state().progress.latest;
             let held = simulation.now().saturating_sub(latest);
             assert!(sessions() == 0 || held < BOUND, "it is held for {held:?} by {lies}");
         }
