@@ -115,7 +115,7 @@ def test_the_kernel_can_be_chosen(shell):
 
 def test_a_flow_of_the_file_is_not_one_of_the_command_line(shell):
     named = PROGRAMS.replace('id = "greeting"', 'id = "background-x"')
-    done = shell(named, "--summary", "--", "sleep", "4")
+    done = shell(named, "--allow-programs", "--summary", "--", "sleep", "4")
     assert done.returncode == 0
     assert b"[s1]" not in done.stderr
 
@@ -222,7 +222,7 @@ def test_directories_that_no_host_has_are_refused(shell, tmp_path):
 
 def test_programs_of_the_file_keep_their_side_alone(shell):
     named = PROGRAMS.replace("[[flow]]\nid", '[[flow]]\nfrom = "d0"\nto = "s0"\nid')
-    done = shell(named, "--alone", "--summary", "--", "sleep", "4")
+    done = shell(named, "--allow-programs", "--alone", "--summary", "--", "sleep", "4")
     assert done.returncode == 0, done.stderr
     assert b"greeting" in done.stderr
 

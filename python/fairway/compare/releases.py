@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fairway.ground.kernels import releases
 from fairway.ground.registry import DEFAULT_PRESET, presets
 
 
@@ -23,8 +24,7 @@ def preset_of(kernel: str | None) -> str:
 
 def mismatch(experiment: Mapping[str, Any], summaries: Iterable[Mapping[str, Any]]) -> str:
     """A caution if a run's kernel is not the Linux of the experiment's preset, or nothing."""
-    kernels = (str(one["kernel"]["release"]) for one in summaries if "kernel" in one)
-    kernel = next(kernels, None)
+    kernel = next(iter(releases(summaries)), None)
     preset = str(experiment.get("stack", {}).get("preset", DEFAULT_PRESET))
     own = preset_of(kernel)
     if kernel is None or preset == own or not preset.startswith("linux-"):

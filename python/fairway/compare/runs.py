@@ -11,6 +11,7 @@ from typing import Any
 from fairway.capture.analysis.run import load
 from fairway.errors import InputError
 from fairway.ground import text
+from fairway.ground.kernels import releases
 from fairway.metrics.reading import check_names
 from fairway.plot import columns
 from fairway.plot.citation import citation
@@ -207,7 +208,7 @@ def asked(
     own = {
         f"code of {name}": code["sha256"] for name, code in summary.get("algorithms", {}).items()
     }
-    kernel = {"kernel": of["release"]} if (of := summary.get("kernel")) else {}
+    kernel = {"kernel": found[0]} if (found := releases([summary])) else {}
     return {
         "backend": summary["backend"], "version": version, **kernel, **own, **flatten(experiment)
     }  # fmt: skip

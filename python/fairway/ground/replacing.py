@@ -9,6 +9,7 @@ from typing import Any
 
 from fairway.errors import InputError, writing
 from fairway.ground import disk, inventory, names
+from fairway.ground.kernels import releases
 from fairway.ground.scratch import is_scratch, settle
 
 MANIFEST = "manifest.json"
@@ -158,10 +159,8 @@ def refuse_another_backend(directory: Path, backend: str) -> None:
 def _refuse_another_kernel(directory: Path, kernel: Callable[[], str], remedy: str) -> None:
     """Refuse a run, or a sweep with directories of its runs, of which one ran on another kernel."""
     runs = (path.parent for path in sorted((directory / POINTS).glob(f"*/{SUMMARY}")))
-    summaries = (content_of(place / SUMMARY) for place in (directory, *runs))
-    kernels = [of for summary in summaries if isinstance(of := summary.get("kernel"), dict)]
-    there = {str(of["release"]) for of in kernels if "release" in of}
-    if there and (others := there - {here := kernel()}):
+    there = releases(content_of(place / SUMMARY) for place in (directory, *runs))
+    if there and (others := set(there) - {here := kernel()}):
         raise InputError(
             f"cannot replace {directory}: it holds the results of another kernel (Linux "
             f"{inventory.named(sorted(others))} there, {here} here); choose another directory, or "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairway import _core
 from fairway.errors import InputError
 from fairway.ground import program, replacing, store
+from fairway.ground.kernels import releases
 from fairway.ground.scratch import settle
 from fairway.plot.drawing import draw_figures, draw_report
 from fairway.plot.formats import check_formats
@@ -61,12 +62,12 @@ class Run(RunData):
         """
         check_formats(figures)
         path = Path(directory)
-        kernel: dict[str, Any] = self.summary.get("kernel", {})
+        kernels = releases([self.summary])
 
         def check() -> None:
             replacing.refuse_another(
                 path, source, remedy=replacing.REPLACE, replace=replace,
-                kernel=(lambda: str(kernel["release"])) if kernel else None,
+                kernel=(lambda: kernels[0]) if kernels else None,
                 planned=lambda: {self.content_hash: {"backend": self.backend, **self.experiment}},
             )  # fmt: skip
 

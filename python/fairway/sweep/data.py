@@ -13,6 +13,7 @@ from fairway import _core
 from fairway.errors import InputError
 from fairway.experiment.plan import Until
 from fairway.ground import program, store, text
+from fairway.ground.kernels import releases
 from fairway.sweep import repetitions, warm_up
 from fairway.sweep.axes import Axis, axes_of
 from fairway.sweep.outcome import Outcome
@@ -216,11 +217,9 @@ class SweepData:
         """The backend of its runs, and the releases of their kernels if it has some."""
         if not self.outcomes:
             return {}
-        first = self.outcomes[0].summary
-        if "kernel" not in first:
-            return {"backend": first["backend"]}
-        kernels = {str(outcome.summary["kernel"]["release"]) for outcome in self.outcomes}
-        return {"backend": first["backend"], "kernels": sorted(kernels)}
+        backend = self.outcomes[0].summary["backend"]
+        kernels = releases(outcome.summary for outcome in self.outcomes)
+        return {"backend": backend, **({"kernels": kernels} if kernels else {})}
 
     def _manifest(self) -> str:
         """The manifest as JSON."""
