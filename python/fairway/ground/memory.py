@@ -12,7 +12,6 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -114,7 +113,7 @@ def prepare(silence: Callable[[], int]) -> None:
     sys.meta_path.insert(0, _Guard(silence))
 
 
-class _Guard(MetaPathFinder):
+class _Guard:
     """Looks at the memory that is left before a large library is found."""
 
     def __init__(self, silence: Callable[[], int]) -> None:
