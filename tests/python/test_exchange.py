@@ -152,6 +152,44 @@ def test_complete_files_of_another_are_not_moved_through_a_link(tmp_path):
     assert list((tmp_path / "home").iterdir()) == []
 
 
+@pytest.mark.parametrize("whose", ["anybody's", "another user's"])
+def test_files_of_other_users_do_not_move_into_results(tmp_path, whose):
+    if whose == "another user's" and os.geteuid() != 0:
+        pytest.skip("only root makes files of another user")
+    run([3.0, 1.0]).save(tmp_path / "mine", report=False)
+    planted = tmp_path / ".mine-partial-0123456789abcdef"
+    (planted / scratch.WHOLE / "mine").mkdir(parents=True)
+    (planted / scratch.WHOLE / "mine" / "summary.json").write_text("theirs")
+    (planted / ".lock").touch()
+    if whose == "anybody's":
+        planted.chmod(0o777)
+    else:
+        os.chown(planted, 12345, 12345)
+    before = (tmp_path / "mine" / "summary.json").read_bytes()
+    scratch.settle(tmp_path)
+    run([1.0, 3.0]).save(tmp_path / "other", report=False)
+    assert (tmp_path / "mine" / "summary.json").read_bytes() == before
+    assert (planted / scratch.WHOLE / "mine" / "summary.json").read_text() == "theirs"
+
+
+def test_a_lock_that_is_held_for_ever_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch, "_PATIENCE_S", 0.1)
+    with (
+        scratch.locked(tmp_path),
+        pytest.raises(InputError, match=r"fairway-lock: another process has held this lock"),
+    ):
+        run([3.0, 1.0]).save(tmp_path / "run", report=False)
+    run([3.0, 1.0]).save(tmp_path / "run", report=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_lock_of_another_user_can_be_waited_for(tmp_path):
+    lock = tmp_path / inventory.LOCK
+    lock.touch(mode=0o444)
+    run([3.0, 1.0]).save(tmp_path / "run", report=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
 def test_a_scratch_directory_of_the_longest_name(tmp_path):
     name = "ä" * 127
     run([3.0, 1.0]).save(tmp_path / name, report=False)

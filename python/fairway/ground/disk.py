@@ -37,9 +37,20 @@ def create(path: Path, mode: int = 0o666) -> int:
 
 
 def open_lock(path: Path, *, make: bool) -> int:
-    """A descriptor of a lock file; for writing, as NFS has no exclusive locks of others."""
-    how = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
-    return os.open(path, how, 0o600)
+    """A descriptor of a lock file; for writing, as NFS has no exclusive locks of others.
+
+    A lock file of another user, in a directory that both write to, may be readable alone. It is
+    never created over: Linux refuses that in /tmp (fs.protected_regular).
+    """
+    how = os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, how | os.O_RDWR)
+    except PermissionError:
+        return os.open(path, how | os.O_RDONLY)
+    except FileNotFoundError:
+        if not make:
+            raise
+    return os.open(path, how | os.O_RDWR | os.O_CREAT, 0o644)
 
 
 def open_directory(path: Path) -> int:

@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import stat
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +33,9 @@ WHOLE = ".whole"
 #: Directory in a scratch directory with files that are not all complete.
 FILLING = ".filling"
 _NAME = re.compile(r"\.(?:.*-)?partial-[a-z0-9_]+", re.DOTALL)
+#: Longest wait in seconds for who exchanges names in a directory, which takes a flush of the disk.
+_PATIENCE_S = 60.0
+_TICK_S = 0.02
 #: Bytes that a name leaves for the rest of the hidden one, of 255 (NAME_MAX of limits.h).
 _LONGEST = 200
 
@@ -124,12 +128,25 @@ def settle(parent: Path, take: Callable[[Path], bool] | None = None) -> None:
 
 
 def leftovers(parent: Path) -> list[Path]:
-    """Everything in a directory that is called as scratch directories are, of the living too."""
+    """Everything in a directory that is called as scratch directories are, of the living too.
+
+    In a directory of several users, such as /tmp, it is this user's alone: files of another one's
+    would move into results of this one.
+    """
     try:
         found = [path for path in sorted(parent.iterdir()) if _NAME.fullmatch(path.name)]
     except OSError:
         return []
-    return [path for path in found if path.is_dir() and not path.is_symlink()]
+    return [path for path in found if _is_private(path)]
+
+
+def _is_private(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False  # it has gone
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(found.st_mode) and is_own
 
 
 def is_scratch(path: Path) -> bool:
@@ -141,11 +158,20 @@ def is_scratch(path: Path) -> bool:
 def locked(directory: Path) -> Iterator[None]:
     """Be the only process that exchanges names in a directory, or changes a list in it."""
     path = directory / inventory.LOCK
+    end = time.monotonic() + _PATIENCE_S
     while True:
-        lock = _locked(path, fcntl.LOCK_EX, make=True)
-        if _is_there(path, lock):
-            break
-        os.close(lock)
+        with contextlib.suppress(BlockingIOError):
+            lock = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, make=True)
+            if _is_there(path, lock):
+                break
+            os.close(lock)
+            continue
+        if time.monotonic() > end:
+            raise InputError(
+                f"{path}: another process has held this lock for {_PATIENCE_S:g} s; end it, or "
+                "choose another directory"
+            )
+        time.sleep(_TICK_S)
     try:
         yield
     finally:
