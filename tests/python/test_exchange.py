@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -150,6 +151,39 @@ def test_complete_files_of_another_are_not_moved_through_a_link(tmp_path):
     with contextlib.suppress(InputError):
         fairway.load(place)
     assert list((tmp_path / "home").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        scratch.WHOLE,
+        scratch.FILLING,
+        scratch.ASIDE,
+        f"{scratch.ASIDE}/summary.json",
+        f"{scratch.ASIDE}/new",
+        ".lock",
+        scratch.JOURNAL,
+    ],
+)
+def test_what_a_link_in_a_leftover_leads_to_stays(tmp_path, link):
+    """A directory from somebody else may have a scratch directory that is made of links."""
+    place, home = tmp_path / "place", tmp_path / "home"
+    for directory in (place, home / "run"):
+        run([3.0, 1.0]).save(directory, report=False)
+    (home / "keys").write_text("mine")
+    before = {path: path.lstat().st_ino for path in home.rglob("*")}
+    left = place / ".x-partial-0123456789abcdef"
+    (left / link).parent.mkdir(parents=True)
+    (left / link).symlink_to(home / "run" if "/" in link else home)
+    if link != ".lock":
+        (left / ".lock").touch()
+    for _ in range(2):
+        with contextlib.suppress(InputError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", Leftover)
+            fairway.load(place)
+            run([1.0, 3.0]).save(place, report=False, replace=True)
+    assert {path: path.lstat().st_ino for path in home.rglob("*")} == before
+    assert not (place / "keys").exists()
 
 
 @pytest.mark.parametrize("whose", ["anybody's", "another user's"])

@@ -223,7 +223,7 @@ def _remove_stale(path: Path) -> None:
 
 def _settle(left: Path) -> None:
     done = "removed"
-    if (left / WHOLE).is_dir():
+    if _is_directory(left / WHOLE):
         move_whole(left, left.parent)
         done = "its complete files were moved into place"
     if restored := _restore(left):
@@ -232,10 +232,20 @@ def _settle(left: Path) -> None:
     warnings.warn(f"{left}: left by a process that was killed; {done}", Leftover, stacklevel=3)
 
 
+def _is_directory(path: Path) -> bool:
+    """Whether a directory is there, not a link: a result from somebody else may have planted one.
+
+    Files would move from where it leads, or results there would be removed.
+    """
+    return path.is_dir() and not path.is_symlink()
+
+
 def _restore(scratch: Path) -> list[str]:
     """Give results that lost their name it back, or remove those that were replaced."""
-    restored = []
-    for path in sorted((scratch / ASIDE).glob("*")):
+    restored: list[str] = []
+    aside = scratch / ASIDE
+    results = sorted(aside.iterdir()) if _is_directory(aside) else []
+    for path in filter(_is_directory, results):
         if os.path.lexists(scratch.with_name(path.name)):
             discard(path, aside_of(scratch, path.name))
         else:
