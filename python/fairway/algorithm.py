@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from fairway._core import Ack, Flow, Init, Member, Planned, RateSample, Subflow
 from fairway.errors import InputError
+from fairway.ground.names import real
 from fairway.ground.permission import Origin, Permission, permission
 
 __all__ = [
@@ -104,7 +105,7 @@ class Algorithms:
         self._given = dict(given or {})
         self.origin = origin or Origin()
         self.permission = permission()
-        self._beside = None if beside is None else beside.resolve()
+        self._beside = None if beside is None else real(beside)
         self._imported: dict[str, Maker] = {}
         self._sources: dict[str, dict[str, str | None]] = {}
         for name, maker in self._given.items():
@@ -301,7 +302,7 @@ def _told(error: Exception) -> str:
 
 def _file(module: ModuleType) -> Path | None:
     name = getattr(module, "__file__", None)
-    return None if name is None else Path(name).resolve()
+    return None if name is None else real(Path(name))
 
 
 def _source(maker: Maker) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import io
 import json
+import os
 import random
 import shutil
 
@@ -15,7 +16,7 @@ from conftest import SMALL
 from fairway.cli import terminal
 from fairway.cli.main import guarded
 from fairway.errors import InputError
-from fairway.ground import result_schema
+from fairway.ground import replacing, result_schema
 from fairway.results.tables import read_table
 from fairway.sweep.result import Sweep
 
@@ -320,3 +321,32 @@ def put(document, path, value, file):
     file.write_text(json.dumps(document))
     node.clear()
     node.update(before) if isinstance(node, dict) else node.extend(before)
+
+
+@pytest.mark.parametrize("kind", ["run", "model", "sweep", "rows"])
+@pytest.mark.parametrize("instead", ["pipe", "device", "endless"])
+def test_what_is_no_file_of_a_result_neither_waits_nor_fills_the_memory(
+    results, tmp_path, kind, instead
+):
+    place = tmp_path / "result"
+    shutil.copytree(results / kind, place)
+    others = [*place.rglob(".*"), place / "links.parquet", place / "report.html"]
+    for path in sorted({p for p in [*place.rglob("*"), *others] if p.is_file()}):
+        content = path.read_bytes()
+        path.unlink()
+        if instead == "pipe":
+            os.mkfifo(path)
+        elif instead == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            with path.open("wb") as file:
+                file.truncate(1 << 40)  # takes no room
+        code, text = said(["report", str(place)])
+        # 4 if a report may not be written beside a list that cannot be read.
+        assert code in (0, 2, 4) and "Traceback" not in text, (path, text)
+        if code:
+            assert str(place) in text
+        with contextlib.suppress(InputError):
+            replacing.check_writable(place, "run" if kind in ("run", "model") else "sweep")
+        path.unlink()
+        path.write_bytes(content)

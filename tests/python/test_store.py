@@ -97,6 +97,13 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"disk", "run"}
 
 
+@pytest.mark.parametrize("name", ["circle", "circle/run"])
+def test_a_link_that_leads_in_a_circle_is_refused(tmp_path, name):
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(InputError, match=f"{tmp_path / name}.*: "):
+        scripted_run().save(tmp_path / name, report=False)
+
+
 def test_other_peoples_files_are_never_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.tex").write_text("years of work")

@@ -62,6 +62,7 @@ def analyze(
     from fairway.capture.analysis.pair import KIND
     from fairway.ground import replacing
     from fairway.ground.inventory import source_of
+    from fairway.ground.names import real
     from fairway.plot.formats import check_formats
 
     if len(files) > 2:
@@ -70,7 +71,7 @@ def analyze(
     check_formats(formats)
     if formats and out is None:
         raise InputError("--figures: needs --out DIR, where the figures shall go")
-    source = source_of("analyze", [str(file.resolve()) for file in files])
+    source = source_of("analyze", [str(real(file)) for file in files])
     if out is not None:
         replacing.check_writable(out, "run" if len(files) == 1 else KIND)
         replacing.refuse_another(out, source, remedy=replacing.REPLACE, replace=replace)

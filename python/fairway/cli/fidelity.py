@@ -41,8 +41,9 @@ def fidelity(
     from fairway.compare.fidelity.data import FEWEST_REDUCTIONS, what_is_taken
     from fairway.compare.fidelity.recording import DEFAULT, packed
     from fairway.compare.fidelity.run import fidelity as compare_with_golden
+    from fairway.ground.names import real
 
-    name = (golden or packed(kernel or DEFAULT)).resolve().name
+    name = real(golden or packed(kernel or DEFAULT)).name
     place = out or Path("runs") / "fidelity" / name
     result = compare_with_golden(
         golden, place, kernel=kernel, threads=threads, figures=terminal.listed(figures), quiet=quiet

@@ -15,6 +15,7 @@ from fairway import _core
 from fairway.errors import InputError, read_text
 from fairway.ground import text
 from fairway.ground.inventory import source_of
+from fairway.ground.names import real
 
 if TYPE_CHECKING:
     from fairway.algorithm import Algorithms, Maker
@@ -149,7 +150,7 @@ def source_of_experiment(
     what = (
         experiment
         if isinstance(experiment, Mapping) or "\n" in str(experiment)
-        else source_of(command, str(Path(experiment).resolve()))
+        else source_of(command, str(real(Path(experiment))))
     )
     changed = {key: value for key, value in (overrides or {}).items() if key != "capture.at"}
     return source_of(command, what, changed, *more)

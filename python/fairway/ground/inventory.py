@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fairway.errors import InputError
-from fairway.ground import disk, shape
+from fairway.ground import disk, regular, shape
 
 #: Name of the list.
 NAME = ".fairway"
@@ -40,8 +40,8 @@ class Inventory:
 
     def to_bytes(self) -> bytes:
         """The list as JSON."""
-        content = {"kind": self.kind, "source": self.source, "files": sorted(self.files)}
-        return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(
+        plain = {"kind": self.kind, "source": self.source, "files": sorted(self.files)}
+        return (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode(
             "utf-8", "surrogateescape"
         )
 
@@ -63,14 +63,14 @@ def read(directory: Path) -> Inventory | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
-        content = json.loads(path.read_text("utf-8", "surrogateescape"))
+        listed = json.loads(regular.read(path).decode("utf-8", "surrogateescape"))
     except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
     except OSError as error:
         raise InputError(f"{path}: cannot read this list: {error.strerror or error}") from error
-    if shape.problem(content, _SHAPE):
+    if shape.problem(listed, _SHAPE):
         return None
-    return Inventory(content["kind"], content["source"], tuple(content["files"]))
+    return Inventory(listed["kind"], listed["source"], tuple(listed["files"]))
 
 
 def of(directory: Path, kind: str, source: str | None = None) -> Inventory:

@@ -13,6 +13,15 @@ _LONGEST_PART, _LONGEST = 255, 4095
 _SHOWN = 60
 
 
+def real(path: Path) -> Path:
+    """Where a path leads through all links; itself where they lead in a circle.
+
+    Of such a link `Path.resolve` raises `RuntimeError` before Python 3.13; whoever opens this one
+    is told by the system.
+    """
+    return Path(os.path.realpath(path))
+
+
 def inside(directory: Path, name: str, where: str) -> Path:
     """The file or directory in `directory` that a result names.
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from fairway import _core
+from fairway.ground import regular
 
 _PACKAGE = Path(__file__).parents[1]
 #: Which commit computed a result: in its directory, and outside of its manifest like the digest of
@@ -20,8 +21,8 @@ _DIGITS = 12
 def read(file: Path) -> str | None:
     """What such a file says; None where there is none, or something else."""
     try:
-        with file.open(encoding="ascii") as opened:
-            found = opened.read(64).strip()
+        with regular.opened(file) as opened:
+            found = opened.read(64).decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return found if _COMMIT.fullmatch(found) else None

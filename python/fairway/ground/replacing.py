@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairway.errors import InputError, writing
-from fairway.ground import disk, inventory, names
+from fairway.ground import disk, inventory, names, regular
 from fairway.ground.kernels import releases
 from fairway.ground.scratch import is_scratch, settle
 
@@ -176,10 +176,10 @@ def manifest_of(directory: Path) -> dict[str, Any]:
 def content_of(path: Path) -> dict[str, Any]:
     """The object in a file, or nothing where there is none that can be read."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        found = json.loads(regular.read(path).decode())
     except (OSError, ValueError, RecursionError):
         return {}
-    return content if isinstance(content, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _runs_in(
@@ -260,5 +260,5 @@ def _shown(value: Any) -> str:
 
 
 def _cannot_move(directory: Path) -> bool:
-    place, here = directory.resolve(), Path.cwd().resolve()
+    place, here = names.real(directory), names.real(Path.cwd())
     return place in (here, *here.parents) or place.is_mount()

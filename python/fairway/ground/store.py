@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fairway import _core
-from fairway.errors import InputError, read_text, writing
-from fairway.ground import disk, inventory, names, replacing, shape
+from fairway.errors import InputError, writing
+from fairway.ground import disk, inventory, names, regular, replacing, shape
 from fairway.ground.scratch import (
     ASIDE,
     FILLING,
@@ -34,7 +34,6 @@ FIDELITY_KIND = "comparison with golden traces"
 RECORDED = "recorded.json"
 #: Digest of the program that computed a result; only `reusable` reads it.
 ENGINE = ".engine"
-_MAX_JSON_BYTES = 64 << 20
 #: Files that are flushed one by one: of more, the whole file system is.
 _FEW = 8
 #: What is copied at a time.
@@ -174,7 +173,7 @@ def write_directory(
     """
     replacing.check_writable(directory, kind)
     check()
-    directory = directory.resolve()  # what a link leads to is replaced, and the link stays
+    directory = names.real(directory)  # what a link leads to is replaced, and the link stays
     with Scratch(directory.parent, directory.name) as scratch, writing(directory):
         staged = scratch.path / directory.name
         disk.make_directory(staged)
@@ -257,10 +256,10 @@ def read_json(path: Path, what: str, expected: Any) -> Any:
         raise InputError(f"{path}: missing; run the experiment again")
     try:
         value = json.loads(
-            read_text(path, what, _MAX_JSON_BYTES),
-            parse_constant=_refuse,
-            object_pairs_hook=_distinct,
+            regular.read(path).decode(), parse_constant=_refuse, object_pairs_hook=_distinct
         )
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this {what}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged {what}: {error}; run the experiment again") from None
     if wrong := shape.problem(value, expected):
@@ -290,7 +289,7 @@ def to_json(value: Any) -> str:
 def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
     """Whether `directory` holds the complete result of that content, computed by that program."""
     try:
-        found = (directory / ENGINE).read_text("utf-8").strip()
+        found = regular.read(directory / ENGINE).decode().strip()
     except (OSError, ValueError):
         return False
     is_same = replacing.manifest_of(directory).get("content_hash") == expected_hash
@@ -348,7 +347,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file with its permissions, not yet flushed to disk."""
-    with source.open("rb") as file:
+    with regular.opened(source) as file:
         pieces = iter(lambda: file.read(_BUFFER_BYTES), b"")
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         disk.write_new(target, pieces, flush=False, mode=mode)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairway.ground.names import real
 from fairway.host.files import TABLE, read
 from fairway.host.interface import Interface
 from fairway.host.network import Route, resolve, route_to
@@ -154,10 +155,7 @@ def _open_files() -> tuple[int | None, int | None] | None:
 
 def _file_system(directory: Path, root: Path) -> FileSystem | None:
     """The mount below which the directory is: proc(5), /proc/pid/mountinfo."""
-    try:
-        real = directory.resolve()
-    except (OSError, RuntimeError):
-        return None
+    place = real(directory)
     best: FileSystem | None = None
     for line in (read(root / "proc/self/mountinfo", TABLE) or "").splitlines():
         before, separator, after = line.partition(" - ")
@@ -166,11 +164,11 @@ def _file_system(directory: Path, root: Path) -> FileSystem | None:
             continue
         point = _unescaped(left[4])
         # The last of several mounts on one place is the one to be seen.
-        if real.is_relative_to(point) and (best is None or len(point) >= len(best.mount_point)):
+        if place.is_relative_to(point) and (best is None or len(point) >= len(best.mount_point)):
             best = FileSystem(point, right[0], _unescaped(right[1]))
     if best is None or root != Path("/"):
         return best
-    return FileSystem(best.mount_point, best.kind, best.source, _free_bytes(real))
+    return FileSystem(best.mount_point, best.kind, best.source, _free_bytes(place))
 
 
 def _unescaped(text: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairway import _core
 from fairway.errors import InputError
-from fairway.ground import result_schema, shape
+from fairway.ground import regular, result_schema, shape
 from fairway.ground.columns import Columns, Text, column_of
 from fairway.results.values import problem
 
@@ -128,7 +128,7 @@ def read_table(
         known: Of columns of text, all that they may have: the ids of flows and links.
     """
     try:
-        table = Columns.from_parquet(path.read_bytes())
+        table = Columns.from_parquet(regular.read(path, regular.MOST_TABLE))
     except FileNotFoundError:
         raise InputError(f"{path}: missing; run the experiment again") from None
     except (OSError, ValueError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairway.errors import InputError, read_text
 from fairway.experiment.plan import MAX_BYTES, parse_toml
+from fairway.ground.names import real
 from fairway.ground.shape import problem
 from fairway.ground.store import POINTS
 from fairway.study.cells import Column
@@ -153,9 +154,9 @@ def _part(directory: Path) -> Part:
                 f"{path}: compare: mean_over: {column.mean_over!r} is no axis; there is {known}"
             )
     references = tuple(_columns(raw, "reference", directory, top))
-    key = directory.resolve().name
+    key = real(directory).name
     part = Part(
-        key=key if top == directory else f"{top.resolve().name}/{key}",
+        key=key if top == directory else f"{real(top).name}/{key}",
         directory=directory,
         **_about(raw),
         experiment=inside(directory, raw["experiment"], f"{path}: experiment", top),
@@ -197,10 +198,10 @@ def _read(path: Path, what: str, expected: Any) -> dict[str, Any]:
 
 def _top(directory: Path) -> Path:
     """The directory of the study that this one is a part of, or its own."""
-    parent = directory.resolve().parent
+    parent = real(directory).parent
     if not (parent / STUDY_FILE).is_file():
         return directory
-    return parent if directory.resolve().name in _raw(parent).get("parts", []) else directory
+    return parent if real(directory).name in _raw(parent).get("parts", []) else directory
 
 
 def _divided(directory: Path, raw: Mapping[str, Any]) -> Study:
@@ -225,7 +226,7 @@ def _divided(directory: Path, raw: Mapping[str, Any]) -> Study:
         if name not in parts:
             raise InputError(f"{path}: quick.leave_out: no part {name}; {', '.join(parts)}")
     return Study(
-        key=directory.resolve().name,
+        key=real(directory).name,
         directory=directory,
         **_about(raw),
         parts=parts,
@@ -249,8 +250,8 @@ def check_keys(table: Any, kind: str, where: str) -> None:
 def inside(directory: Path, name: str, where: str, top: Path) -> Path:
     """A file of the study; a study does not reach outside `top`, the directory of the whole."""
     try:
-        path = (directory / str(name)).resolve()
-        if not path.is_relative_to(top.resolve()):
+        path = real(directory / str(name))
+        if not path.is_relative_to(real(top)):
             raise InputError(
                 f"{where}: {name} is outside the study's directory; copy the file into it"
             )

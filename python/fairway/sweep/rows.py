@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from fairway import _core
 from fairway.errors import InputError, writing
 from fairway.experiment.plan import Point
-from fairway.ground import disk, store
+from fairway.ground import disk, regular, store
 from fairway.ground.scratch import JOURNAL, Scratch
 from fairway.ground.shape import problem
 from fairway.sweep.outcome import Outcome
@@ -151,7 +151,8 @@ def read_rows(points: Path) -> dict[str, Row]:
     import polars as pl
 
     try:
-        frame = pl.read_parquet(path, memory_map=False)
+        with regular.opened(path) as file:
+            frame = pl.read_parquet(file)
         columns = [frame[name] for name in _COLUMNS]
     except (OSError, pl.exceptions.PolarsError):
         return {}
@@ -207,8 +208,8 @@ def _journalled(journal: Path) -> Iterator[tuple[str, Row]]:
     """The whole lines of a journal; the last one may have been cut off."""
     if not journal.exists():
         return
-    with journal.open("rb") as file:
-        for line in file:
+    with regular.opened(journal) as file:
+        while line := file.readline(regular.MOST_JSON):
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError):
