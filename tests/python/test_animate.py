@@ -1,8 +1,12 @@
 """Animations: the data that a page plays, worked out by hand, and what cannot be played."""
 
+import contextlib
 import itertools
 import json
+import os
+import random
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from conftest import SMALL, command
 from fairway.capture.animation.crossings import Fate, Kind, traffic
 from fairway.capture.animation.pcapng import Interface, Packet
 from fairway.capture.animation.scene import MOST_CROSSINGS, positions
+from fairway.errors import InputError
 
 MS = 1_000_000
 #: One flow, nothing but a link: at 1 Mbit/s a byte takes 8 µs.
@@ -282,6 +287,72 @@ def test_what_cannot_be_played_says_what_to_do(tmp_path):
     fairway.run(SMALL, tmp_path / "old", capture="everything", overrides={"capture.format": "pcap"})
     with pytest.raises(fairway.InputError, match="classic pcap does not say"):
         fairway.animate(tmp_path / "old")
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    """The directory of a run that can be played."""
+    place = tmp_path_factory.mktemp("played") / "run"
+    fairway.run(ONE, place, overrides={"capture.at": "everything"})
+    return place
+
+
+def block(kind, length):
+    return kind.to_bytes(4, "little") + length.to_bytes(4, "little") + bytes(4)
+
+
+#: What a capture of somebody else may be.
+DAMAGES = {
+    "nothing": lambda _: b"",
+    "a block without end": lambda content: content + block(99, 0),
+    "places without end": lambda content: content + block(1, 0),
+    "a block of four bytes": lambda content: content + block(99, 4),
+    "a block beyond the file": lambda content: content + block(99, 1 << 31),
+    "half": lambda content: content[: len(content) // 2 + 3],
+    "a name that is no text": lambda content: content.replace(b"s0", b"\xff\xfe"),
+    "no directions": lambda content: content.replace(bytes((2, 0, 4, 0)), bytes((9, 0, 4, 0))),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_captures_are_refused(captured, tmp_path, name):
+    place = tmp_path / "run"
+    shutil.copytree(captured, place)
+    changed = 0
+    for path in (place / "captures").iterdir():
+        content = path.read_bytes()
+        path.write_bytes(DAMAGES[name](content))
+        changed += path.read_bytes() != content
+    assert changed
+    with pytest.raises(InputError, match="the capture is damaged or cut; capture again"):
+        fairway.animate(place)
+
+
+@pytest.mark.parametrize("how", ["gone", "pipe"])
+def test_captures_without_that_of_a_host_are_refused(captured, tmp_path, how):
+    place = tmp_path / "run"
+    shutil.copytree(captured, place)
+    path = place / "captures" / "s0.pcapng"
+    path.unlink()
+    if how == "pipe":
+        os.mkfifo(path)
+    says = "not a regular file" if how == "pipe" else "ns that no host has sent"
+    with pytest.raises(InputError, match=says):
+        fairway.animate(place)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_captures_with_other_bytes_are_played_or_refused(captured, tmp_path, seed):
+    draw = random.Random(seed)
+    place = tmp_path / "run"
+    shutil.copytree(captured, place)
+    path = draw.choice(sorted((place / "captures").iterdir()))
+    content = bytearray(path.read_bytes())
+    for _ in range(draw.choice([1, 3, 20])):
+        content[draw.randrange(min(len(content), 4000))] = draw.choice([0, 1, 127, 255])
+    path.write_bytes(content)
+    with contextlib.suppress(InputError):
+        assert scene_of(fairway.animate(place))["packets"]
 
 
 def test_too_many_packets_are_refused_with_a_time_that_fits():

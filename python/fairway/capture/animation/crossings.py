@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fairway.capture.animation.pcapng import FIN, SYN, Packet
+from fairway.errors import InputError
 
 #: Half of the sequence numbers: what is further ahead is behind (RFC 9293 section 3.4).
 _HALF, _ALL = 1 << 31, 1 << 32
@@ -135,6 +136,11 @@ def _matched(packets: Iterable[Packet]) -> list[Crossing]:
         link, _, node = packet.place.name.rpartition("@")
         fate, under_way = _fate(packet), inside[link, key]
         if not packet.is_inbound:
+            if key not in kinds:
+                raise InputError(
+                    f"{packet.place.name}: captures show a packet at {packet.at_ns} ns that no "
+                    "host has sent; they are damaged or of several runs; capture again"
+                )
             at = packet.at_ns
             crossing = Crossing(packet, kinds[key], link, node, "", at, at, None, fate)
             found.append(crossing)

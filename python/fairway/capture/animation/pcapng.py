@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairway.errors import InputError
+from fairway.ground import regular
 
 #: Types of blocks and codes of options (draft-ietf-opsawg-pcapng-02, sections 4 and 3.5).
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _COMMENT, _NAME, _DESCRIPTION, _FLAGS, _SPEED = 1, 2, 3, 2, 8
+#: Bytes of a block without a body (section 3.1): its type, and its length twice.
+_LEAST_BLOCK = 12
 #: The byte-order magic of a section in little-endian order, the simulator's.
 _LITTLE_ENDIAN = 0x1A2B3C4D
 #: Lowest two bits of `epb_flags`: a packet that comes in.
@@ -83,18 +86,26 @@ def read(
             )
         try:
             packets += _packets(path, interfaces, names or {})
-        except (struct.error, IndexError):
-            raise InputError(f"{path}: the capture is damaged or cut; capture again") from None
+        except (OSError, struct.error, LookupError, ValueError) as error:
+            reason = f" ({error.strerror})" if isinstance(error, OSError) else ""
+            raise InputError(
+                f"{path}: the capture is damaged or cut{reason}; capture again"
+            ) from None
     return interfaces, packets
 
 
 def _packets(path: Path, places: list[Interface], names: Mapping[str, str]) -> Iterator[Packet]:
     """The packets of a file, whose interfaces are added to `places`."""
     interfaces: list[Interface] = []
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with (
+        regular.opened(path) as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
         at = 0
         while at < len(data):
             kind, length = struct.unpack_from("<II", data, at)
+            if length < _LEAST_BLOCK or length > len(data) - at:
+                raise ValueError(length)
             if kind == _SECTION:
                 if struct.unpack_from("<I", data, at + 8)[0] != _LITTLE_ENDIAN:
                     raise InputError(f"{path}: not a capture that the simulator wrote")
