@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, SWEEP
+from fairway.ground import memory
 from fairway.ground.extras import is_installed
 from fairway.ground.memory import NEEDS
 from waiting import PATIENCE_S, until
@@ -164,3 +165,17 @@ def test_needs_are_neither_too_low_nor_too_high(module):
     # What a library takes is told apart in steps of some MiB, of threads and their stacks.
     assert space <= need.space <= 1.4 * space + 4 * MIB, (space / MIB, need.space / MIB)
     assert data <= need.data <= 1.6 * data + 8 * MIB, (data / MIB, need.data / MIB)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        RuntimeError(
+            "OS can't spawn worker thread: Resource temporarily unavailable (os error 11)"
+        ),
+    ],
+)
+def test_threads_that_are_refused_without_a_limit_are_told(error):
+    assert "ulimit -u" in memory.explained(error)
+    assert memory.explained(RuntimeError("another thread")) is None

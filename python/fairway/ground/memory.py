@@ -157,8 +157,18 @@ def require(need: Need) -> None:
             )
 
 
+#: What Python and compiled libraries say where pthread_create(3) gives EAGAIN.
+_NO_THREAD = ("can't start new thread", os.strerror(errno.EAGAIN))
+
+
 def explained(error: BaseException) -> str | None:
     """Why memory is the likely reason of an error, in a sentence; None of any other error."""
+    said = " ".join(str(error).split())[:200]
+    if not isinstance(error, OSError) and not is_limited() and any(t in said for t in _NO_THREAD):
+        return (
+            f"the system starts no more threads ({said}); end other programs, or raise the limit "
+            "(ulimit -u, or pids.max of a container)"
+        )
     is_named = isinstance(error, MemoryError) or (
         isinstance(error, OSError) and error.errno == errno.ENOMEM
     )
@@ -170,7 +180,6 @@ def explained(error: BaseException) -> str | None:
         or "thread" in str(error)
     )
     if is_named or (is_likely and is_limited() and not isinstance(error, FileNotFoundError)):
-        said = " ".join(str(error).split())[:200]
         return _exhausted() + (f" ({said})" if said else "")
     return None
 
