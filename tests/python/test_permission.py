@@ -65,6 +65,27 @@ def test_a_refusal_names_file_commands_and_hosts(file, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evil.toml"]
 
 
+def test_files_that_are_kept_need_permission_with_a_program_or_without(file, tmp_path):
+    kept = 'keep = ["/etc/shadow", "s0:.ssh/\\u202e"]\n'
+    paths = ('keep of d0: "/etc/shadow"', r'keep of s0: ".ssh/\u202e"')
+    # Without a program nothing would have been written: they are files of this machine.
+    alone = TEXT.partition("program = ")[0] + 'kind = "program"\nfrom = "s0"\nto = "d0"\n' + kept
+    for text, commands in (
+        (alone, paths),
+        (TEXT + kept.replace('"/', '"d0:/'), (SERVER, PROGRAM, *paths)),
+    ):
+        file.write_text(text)
+        with pytest.raises(PermissionNeededError) as refused:
+            fairway.run(file, tmp_path / "out", backend="linux")
+        both = refusal(file, *commands).replace("machine:", "machine or keep files of it:")
+        assert str(refused.value) == both
+        with pytest.raises(PermissionNeededError):
+            Shell().check(with_command(plan(file).points[0].experiment, ["true"]))
+        with permitting(programs=True):
+            Linux().check(plan(file).points[0].experiment)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_text_and_a_document_are_refused_too(file):
     with pytest.raises(PermissionNeededError, match=r"^experiment \(SHA-256 [0-9a-f]{64}\) would"):
         fairway.run(TEXT, backend="linux")

@@ -6,10 +6,14 @@ user. It needs ctypes alone.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
+import resource
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +24,8 @@ from ways_out import CALLS, Attempt, call, checked, libc, mounts, prctl, tried, 
 PLACE, FOREIGN = "WALL_PLACE", "WALL_FOREIGN"
 #: More numbers of system calls on x86-64.
 MORE = {
-    "msgget": 68, "process_vm_readv": 310, "memfd_create": 319, "clone3": 435,
+    "msgget": 68, "process_vm_readv": 310, "renameat2": 316,
+    "memfd_create": 319, "clone3": 435,
 }  # fmt: skip
 CALLS.update(MORE)
 #: Who has started this program.
@@ -89,6 +94,45 @@ def network_namespace() -> str:
     return f"it returned {call('unshare', 0x40000000)}"
 
 
+def whiteout() -> str:
+    """Leave a device of Linux's own in the place of a file."""
+    Path("left").write_text("x")
+    here, leave_a_device = -100, 4  # AT_FDCWD, RENAME_WHITEOUT
+    return f"it returned {call('renameat2', here, b'left', here, b'moved', leave_a_device)}"
+
+
+def limits() -> str:
+    """Let a process of this user open no file any more."""
+    return f"it returned {resource.prlimit(foreign(), resource.RLIMIT_NOFILE, (0, 0))}"
+
+
+def holds(command: int, argument: int | bytes) -> Callable[[], str]:
+    """A way to hold a file of this machine that is opened to read."""
+
+    def go() -> str:
+        fcntl.fcntl(os.open(place("file"), os.O_RDONLY), command, argument)
+        return "done"
+
+    return go
+
+
+def in_a_child(act: Callable[[], object]) -> Callable[[], str]:
+    """A way of a process that leads no group."""
+
+    def go() -> str:
+        child = os.fork()
+        if child == 0:
+            try:
+                act()
+            except OSError as error:
+                os._exit(error.errno or 255)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return errno.errorcode.get(code, "done")
+
+    return go
+
+
 def clone_namespace() -> str:
     child = checked(libc.syscall(56, 0x10000000 | signal.SIGCHLD, 0, 0, 0, 0))
     if child == 0:
@@ -127,11 +171,15 @@ WAYS = (
         does(lambda: os.link(place("file"), "link"))),
     Attempt("mknod", "make a FIFO, in the run directory too", _LINKS,
         does(lambda: os.mkfifo("fifo"))),
+    Attempt("whiteout", "leave a device in the place of a renamed file", (_REFUSED,), whiteout),
     Attempt("chmod", "change a mode", _LINKS, does(lambda: os.chmod(place("file"), 0o777))),
     Attempt("chown", "change an owner", _LINKS, does(lambda: os.chown(place("file"), 1, 1))),
     Attempt("utime", "change a time", _LINKS, does(lambda: os.utime(place("file"), (1, 1)))),
     Attempt("setxattr", "set an attribute", _LINKS,
         does(lambda: os.setxattr(place("file"), "user.x", b"x"))),
+    Attempt("lock", "lock a file of this machine", (_REFUSED,),
+        holds(fcntl.F_SETLK, struct.pack("hhlli4x", fcntl.F_RDLCK, 0, 0, 0, 0))),
+    Attempt("lease", "have its writers wait", (_REFUSED,), holds(fcntl.F_SETLEASE, fcntl.F_RDLCK)),
     Attempt("own memory", "write to `/proc/self/oom_score_adj`", _FILES,
         opens(lambda: "/proc/self/oom_score_adj", os.O_WRONLY)),
     Attempt("TCP", "a socket of the network", (_REFUSED,),
@@ -149,6 +197,10 @@ WAYS = (
         does(lambda: os.kill(foreign(), signal.SIGTERM))),
     Attempt("signal, supervisor", "end the supervisor", (_REFUSED,),
         does(lambda: os.kill(SUPERVISOR, signal.SIGKILL))),
+    Attempt("group", "leave the group that the supervisor ends", (_REFUSED,),
+        in_a_child(lambda: os.setpgid(0, 0))),
+    Attempt("session", "likewise, by a session", (_REFUSED,), in_a_child(os.setsid)),
+    Attempt("prlimit", "take files from a process of this user", (_REFUSED,), limits),
     Attempt("ptrace", "trace a process of this user", (_REFUSED,),
         lambda: f"it returned {call('ptrace', 16, foreign(), 0, 0)}"),
     Attempt("process_vm_readv", "read its memory", (_REFUSED,),

@@ -127,9 +127,9 @@ fn a_word_before_it_leaves_the_directory() {
 }
 
 #[test]
-fn a_signal_ends_what_has_left_the_group_as_well() {
-    // A grandchild in a session of its own, whose parent is gone.
-    let script = format!("(setsid sh -c 'echo $$ > $0/far; exec sleep 1000' $1 &); {SLEEP}");
+fn a_signal_ends_grandchildren_as_well() {
+    // One whose parent is gone.
+    let script = format!("(sh -c 'echo $$ > $0/far; exec sleep 1000' $1 &); {SLEEP}");
     let mut supervised = Supervised::start("signalled", &script);
     let (kernel, far) = (supervised.number("pid"), supervised.number("far"));
     assert!(runs(kernel) && runs(far));
@@ -139,6 +139,21 @@ fn a_signal_ends_what_has_left_the_group_as_well() {
     );
     assert_eq!(supervised.end().code(), Some(128 + 9));
     assert!(!runs(kernel) && !runs(far));
+}
+
+#[test]
+fn a_kernel_whose_processes_never_stop_making_others_is_ended() {
+    // Forty chains, each of one process at a time, which tries to leave the group and makes the next.
+    const CHAIN: &str = "import os\n\
+        while True:\n try: os.setsid()\n except OSError: pass\n if os.fork(): os._exit(0)";
+    let script = format!(
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do\n\
+         python3 -c '{CHAIN}' &\n python3 -c '{CHAIN}' &\n done; {SLEEP}"
+    );
+    let mut supervised = Supervised::start("chains", &script);
+    supervised.number("pid");
+    supervised.close("end\n");
+    assert_eq!(supervised.end().code(), Some(128 + 9));
 }
 
 const PERSONALITY: &str = "cat /proc/self/personality > $1/personality";

@@ -89,22 +89,35 @@ class Command:
         return f"on {self.host}: {json.dumps(self.words)}"
 
 
+@dataclass(frozen=True)
+class KeptPath:
+    """A file of a host, by default one of this machine, that would go into the results."""
+
+    host: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"keep of {self.host}: {json.dumps(self.path)}"
+
+
 class PermissionNeededError(InputError):
-    """An experiment names programs, and nobody has permitted them.
+    """An experiment names programs or files of this machine, and nobody has permitted them.
 
     Attributes:
         origins: The files that name them, each once.
-        commands: The commands, each once.
+        commands: The commands and the files that are kept, each once.
     """
 
-    def __init__(self, origins: Iterable[Origin], commands: Iterable[Command]) -> None:
+    def __init__(self, origins: Iterable[Origin], commands: Iterable[Command | KeptPath]) -> None:
         self.origins = tuple(dict.fromkeys(origins))
         self.commands = tuple(dict.fromkeys(commands))
         listed = [f"  {command}" for command in self.commands[:_MOST_LISTED]]
         if more := len(self.commands) - len(listed):
             listed.append(f"  and {more} more")
+        keeps = any(isinstance(command, KeptPath) for command in self.commands)
+        and_keep = " or keep files of it" if keeps else ""
         super().__init__(
-            f"{', '.join(map(str, self.origins))} would run programs of this machine:\n"
+            f"{', '.join(map(str, self.origins))} would run programs of this machine{and_keep}:\n"
             + "\n".join(listed)
             + "\nread them, and give --allow-programs (in Python, allow_programs=True) if you "
             "trust them"

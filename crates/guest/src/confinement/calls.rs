@@ -37,7 +37,6 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_fstatfs,
     libc::SYS_getcwd,
     libc::SYS_fadvise64,
-    libc::SYS_fcntl,
     libc::SYS_dup,
     libc::SYS_dup3,
     libc::SYS_pipe2,
@@ -55,7 +54,6 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_mkdirat,
     libc::SYS_unlinkat,
     libc::SYS_renameat,
-    libc::SYS_renameat2,
     libc::SYS_umask,
     // Memory: the kernel's own, and by stubs that of its programs.
     libc::SYS_brk,
@@ -64,7 +62,8 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_mremap,
     libc::SYS_mprotect,
     libc::SYS_madvise,
-    // Processes of its own. The host lets it neither trace nor signal others (Landlock).
+    // Processes of its own. The host lets it neither trace nor signal others (Landlock). None can leave the
+    // group, so that one signal of the supervisor ends them all, however fast they make others.
     libc::SYS_execve,
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -78,14 +77,11 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_getppid,
     libc::SYS_gettid,
     libc::SYS_getpgid,
-    libc::SYS_setpgid,
-    libc::SYS_setsid,
     libc::SYS_getuid,
     libc::SYS_geteuid,
     libc::SYS_getgid,
     libc::SYS_getegid,
     libc::SYS_prctl,
-    libc::SYS_prlimit64,
     libc::SYS_getrusage,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
@@ -169,6 +165,23 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 const REQUESTS: [u64; 5] =
     [libc::TCGETS, libc::TCGETS2, libc::TIOCGWINSZ, libc::FIONREAD, libc::FIOCLEX];
 
+/// Commands of fcntl(2): another number for a file, its flags, and the signal that it is ready
+/// (`os_set_fd_async` of arch/um/os-Linux/file.c). Locks and leases would hold up other programs that use a
+/// file which this one can only read.
+const OF_FILES: [libc::c_int; 8] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_SETOWN,
+    F_SETSIG,
+];
+
+/// `F_SETSIG` (`asm-generic/fcntl.h`), which libc lacks.
+const F_SETSIG: libc::c_int = 10;
+
 /// The filter, made before the fork.
 pub struct Calls(BpfProgram);
 
@@ -215,6 +228,13 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     rules.insert(libc::SYS_socketpair, vec![rule(0, SeccompCmpOp::Eq, local)?]);
     let requests = REQUESTS.iter().map(|request| rule(1, SeccompCmpOp::Eq, *request));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    let of_files = OF_FILES.iter().map(|command| rule(1, SeccompCmpOp::Eq, *command as u64));
+    rules.insert(libc::SYS_fcntl, of_files.collect::<Result<_, _>>()?);
+    // Limits of the process itself: those of others would end them.
+    rules.insert(libc::SYS_prlimit64, vec![rule(0, SeccompCmpOp::Eq, 0)?]);
+    // A rename may leave a device in the place of a file, which Landlock does not look at.
+    let plain = SeccompCmpOp::MaskedEq(u64::from(libc::RENAME_WHITEOUT));
+    rules.insert(libc::SYS_renameat2, vec![rule(4, plain, 0)?]);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     SeccompFilter::new(rules, refused, SeccompAction::Allow, ARCH.try_into()?)
 }

@@ -22,7 +22,13 @@ from fairway.backends.linux.machine import NETWORK, Machine, cautions, run_direc
 from fairway.backends.sim import completed, tables
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import digest
-from fairway.ground.permission import Origin, PermissionNeededError, permission
+from fairway.ground.permission import (
+    Command,
+    KeptPath,
+    Origin,
+    PermissionNeededError,
+    permission,
+)
 from fairway.ground.temporary import Temporary
 from fairway.results.captures import new_directory
 from fairway.results.run import Run
@@ -150,12 +156,14 @@ class Linux:
         return layout
 
     def _refuse_programs(self, plan: dict[str, Any], algorithms: Algorithms | None) -> None:
-        """Refuse programs of an experiment that nobody has permitted."""
+        """Refuse programs of an experiment, and files that it keeps, that nobody has permitted."""
         permitted = permission() if algorithms is None else algorithms.permission
         named = [one for one in plan.get("programs", ()) if not self.is_asked_for(one)]
-        if named and not permitted.programs:
+        # Files that the user asks for come later; without a program a file is this machine's.
+        wanted: list[Command | KeptPath] = [*programs.commands(plan, named), *programs.kept(plan)]
+        if wanted and not permitted.programs:
             origin = Origin() if algorithms is None else algorithms.origin
-            raise PermissionNeededError([origin], programs.commands(plan, named))
+            raise PermissionNeededError([origin], wanted)
 
     def _carry_out(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairway.errors import InputError
-from fairway.ground.permission import Command
+from fairway.ground.permission import Command, KeptPath
 
 if TYPE_CHECKING:
     from fairway import _core
@@ -80,6 +80,13 @@ def equip(plan: dict[str, Any]) -> None:
 def commands(plan: dict[str, Any], named: Sequence[dict[str, Any]]) -> list[Command]:
     """The commands of some programs of a plan."""
     return [Command(plan["hosts"][one["host"]]["name"], tuple(one["command"])) for one in named]
+
+
+def kept(plan: dict[str, Any]) -> list[KeptPath]:
+    """The files that the experiment of a plan keeps."""
+    return [
+        KeptPath(plan["hosts"][one["host"]]["name"], one["path"]) for one in plan.get("keep", ())
+    ]
 
 
 def ran(data: _core.LinuxData) -> dict[str, Any]:
