@@ -6,6 +6,9 @@ import signal
 import sys
 
 _STOPPED = 130
+#: Exit codes after a signal that asks for the end: 128 and its number, as shells have it.
+#: SIGHUP, SIGINT and SIGTERM.
+_BY_SIGNALS = (129, _STOPPED, 143)
 
 
 def _leave(*_: object) -> None:
@@ -59,13 +62,13 @@ def _main() -> None:
     except KeyboardInterrupt:  # beside the command, which hears it too
         _leave()
     except SystemExit as end:
-        if end.code != _STOPPED:
+        if end.code not in _BY_SIGNALS:
             raise
         # CPython would send itself the signal again if the interrupt came in an `exec` of text, as
         # in a dataclass, whoever caught it since (`_Py_UnhandledKeyboardInterrupt`).
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(_STOPPED)
+        os._exit(end.code)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def test_lines_are_drawn_in_the_order_of_their_own_if_they_have_one():
 
 
 def test_what_lacks_a_library_says_how_to_get_it(monkeypatch, small):
-    monkeypatch.setattr(extras, "is_installed", lambda module: module != "scipy")
+    monkeypatch.setattr(extras, "_is_found", lambda module: module != "scipy")
     with pytest.raises(InputError, match=r"^a sweep needs SciPy: pip install 'fairway\[full\]'$"):
         fairway.run(small, overrides={"sweep": {"seed": [1, 2]}})
     monkeypatch.setitem(__import__("sys").modules, "polars", None)

@@ -76,8 +76,8 @@ def test_a_disk_that_captures_fill_is_named_once(file, tmp_path, monkeypatch, ca
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(captures.os, "link", full)
-    monkeypatch.setattr(captures.shutil, "copy2", full)
+    monkeypatch.setattr(captures.disk, "link", full)
+    monkeypatch.setattr(captures.store, "copy_file", full)
     assert guarded(["run", str(file), "--capture", "hosts", "--out", str(tmp_path / "r")]) == 2
     error = capsys.readouterr().err
     assert "the disk is full; free some space or choose another directory" in error

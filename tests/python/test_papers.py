@@ -88,7 +88,8 @@ def test_what_is_not_shown_is_found(tmp_path):
     lines = table.read_text().splitlines()
     lines[0] += ",note,further"
     lines[1] += ",a word,0.5"
-    table.write_text("\n".join([*lines, "bic,vegas,0.1,0.2"]) + "\n")
+    lines[2:] = [f"{line},," for line in lines[2:]]
+    table.write_text("\n".join([*lines, "bic,vegas,0.1,0.2,,"]) + "\n")
     found = [
         (p.line, p.column)
         for p in unused(load_study(tmp_path / "copy"))

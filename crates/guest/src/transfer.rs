@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,7 +82,14 @@ impl Transfer {
         let place = PathBuf::from(RUN_DIRECTORY).join(format!("transfer-{index}"));
         fs::create_dir_all(place.join("in")).map_err(failed)?;
         let source = place.join(NAME);
-        File::create(&source).and_then(|file| file.set_len(plan.bytes)).map_err(failed)?;
+        // The receiver's file has this mode from the beginning: the host lets no mode change.
+        File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&source)
+            .and_then(|file| file.set_len(plan.bytes))
+            .map_err(failed)?;
 
         let (sender, receiver) = (Control::new(), Control::new());
         let shared = Arc::<Shared>::default();

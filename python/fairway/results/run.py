@@ -137,7 +137,8 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
     if wrong := tables.wrong_row(summary):
         where = path / store.SUMMARY
         raise InputError(f"{where}: damaged summary: {wrong}; run the experiment again")
-    ids = {"flow": _ids(summary["flows"]), "link": _ids(summary["links"])}
+    # A link that nothing crossed within the window is in the tables alone.
+    ids = {"flow": {row["id"] for row in summary["flows"]}}
     return kind(
         experiment=manifest["experiment"],
         summary=summary,
@@ -151,10 +152,6 @@ def load(directory: str | Path, kinds: Mapping[str, type[Run]] | None = None) ->
         losses=_later(path / LOSSES, "losses", {**ids, "cause": set(_core.loss_causes())}),
         **kind.own_tables(path),
     )
-
-
-def _ids(rows: list[dict[str, Any]]) -> set[str]:
-    return {row["id"] for row in rows}
 
 
 def _later(

@@ -125,7 +125,7 @@ def read_table(
     Args:
         path: Its file.
         name: The table, as `result_schema.columns` has it.
-        known: Of columns of text, all that they may have: the ids of flows and links.
+        known: Of columns of text, all that they may have, such as the ids of flows.
     """
     try:
         table = Columns.from_parquet(regular.read(path, regular.MOST_TABLE))

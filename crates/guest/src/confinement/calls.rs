@@ -42,7 +42,7 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_pipe2,
     libc::SYS_ppoll,
     libc::SYS_pselect6,
-    // To write them; where, is for Landlock to say. Owners, modes and times are not for it, so that
+    // To write them; where, is for Landlock to say. Owners and modes are not for it, so that
     // nothing changes those; nor does a path change a file's size.
     libc::SYS_write,
     libc::SYS_writev,
@@ -232,6 +232,10 @@ fn filter() -> Result<SeccompFilter, seccompiler::BackendError> {
     rules.insert(libc::SYS_fcntl, of_files.collect::<Result<_, _>>()?);
     // Limits of the process itself: those of others would end them.
     rules.insert(libc::SYS_prlimit64, vec![rule(0, SeccompCmpOp::Eq, 0)?]);
+    // Times of an open file alone, by no path: the kernel sets them with a file's size (`set_attr` of
+    // fs/hostfs/hostfs_user.c).
+    let no_path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+    rules.insert(libc::SYS_utimensat, vec![SeccompRule::new(vec![no_path])?]);
     // A rename may leave a device in the place of a file, which Landlock does not look at.
     let plain = SeccompCmpOp::MaskedEq(u64::from(libc::RENAME_WHITEOUT));
     rules.insert(libc::SYS_renameat2, vec![rule(4, plain, 0)?]);

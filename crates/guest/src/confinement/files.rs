@@ -48,7 +48,9 @@ pub fn of_a_kernel(places: &Places) -> io::Result<Rules> {
         | AccessFs::MakeReg
         | AccessFs::MakeDir
         | AccessFs::RemoveFile
-        | AccessFs::RemoveDir;
+        | AccessFs::RemoveDir
+        // To move a file from one directory of a place to another.
+        | AccessFs::Refer;
     for place in places.all() {
         rules = allow(rules, place, written)?;
     }

@@ -229,8 +229,11 @@ fn about(found: &FileStat) -> About {
 }
 
 fn dress(file: &std::fs::File, mode: u32, modified: Option<Modified>) -> Result<(), Errno> {
-    let set = file.set_permissions(Permissions::from_mode(mode));
-    set.map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
+    // Nothing is asked for that is so already: a kernel's host refuses every change of a mode.
+    if about(&fstat(file)?).mode != mode {
+        let set = file.set_permissions(Permissions::from_mode(mode));
+        set.map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
+    }
     let Some(modified) = modified else { return Ok(()) };
     let time = TimeSpec::new(modified.seconds, i64::from(modified.nanos.min(999_999_999)));
     futimens(file, &TimeSpec::UTIME_OMIT, &time)
