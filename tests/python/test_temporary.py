@@ -15,7 +15,7 @@ from fairway.backends.linux import programs, saved_files
 from fairway.backends.linux.shell import Shell, with_command
 from fairway.errors import InputError, RunFailed
 from fairway.experiment.plan import plan
-from fairway.ground.temporary import Temporary, sweep
+from fairway.ground.temporary import Temporary, remove_tree, sweep
 from test_shell import CLEAN, kernel, shell
 from waiting import PATIENCE_S
 
@@ -122,3 +122,21 @@ def test_a_directory_of_a_killed_process_is_removed_by_the_next_one(temporary):
     before = {*temporary.iterdir()}
     assert sweep(temporary) == [left]
     assert {*temporary.iterdir()} == before - {left}
+
+
+def test_directories_of_any_depth_without_rights_are_removed(tmp_path):
+    place = tmp_path / "deep"
+    place.mkdir()
+    folder = os.open(place, os.O_RDONLY)
+    for number in range(1500):  # a path of them is longer than PATH_MAX, a call each than the stack
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, 0o400, dir_fd=folder))
+        os.symlink("..", "link", dir_fd=folder)
+        os.mkdir("inner", 0o700, dir_fd=folder)
+        inner = os.open("inner", os.O_RDONLY, dir_fd=folder)
+        if number % 3 == 0:
+            os.chmod("inner", 0o000, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    remove_tree(place)
+    assert list(tmp_path.iterdir()) == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import itertools
 import os
 import re
-import shutil
 import stat
 import weakref
 from pathlib import Path
@@ -77,13 +77,43 @@ def _swept(path: Path) -> bool:
         if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) != 0o700:
             return False
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path)
+        remove_tree(path)
     except OSError:
         return False  # its process lives
     else:
         return True
     finally:
         os.close(lock)
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a directory that nobody else writes in, with all that is there.
+
+    A program may have left directories within each other to any depth, without rights to them:
+    neither calls nor open files go as deep.
+    """
+    place.chmod(0o700)
+    lifted, token = itertools.count(), os.urandom(_TOKEN_BYTES).hex()
+    while children := _children(place):
+        for child, is_directory in children:
+            if not is_directory:
+                child.unlink()
+                continue
+            child.chmod(0o700)
+            for inner, is_deeper in _children(child):
+                if is_deeper:
+                    inner.chmod(0o700)
+                    inner.rename(place / f"{token}-{next(lifted)}")
+                else:
+                    inner.unlink()
+            child.rmdir()
+    place.rmdir()
+
+
+def _children(place: Path) -> list[tuple[Path, bool]]:
+    """What is in a directory, and whether it is one; a link is none."""
+    with os.scandir(place) as entries:
+        return [(place / one.name, one.is_dir(follow_symlinks=False)) for one in entries]
 
 
 @functools.cache
@@ -96,6 +126,7 @@ def _open(path: Path) -> int:
 
 
 def _remove(path: Path, lock: list[int]) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_tree(path)
     while lock:
         os.close(lock.pop())

@@ -25,7 +25,7 @@ from fairway.backends.linux.kernel import Kernel
 from fairway.backends.linux.memory_file import place_for
 from fairway.errors import InputError, RunFailed, writing
 from fairway.ground import quantities, text
-from fairway.ground.temporary import Temporary
+from fairway.ground.temporary import Temporary, remove_tree
 
 #: The network that its kernel loads.
 NETWORK = AGENT.with_name("libfairway-network.so")
@@ -85,7 +85,9 @@ def scratch_directory(place: Path) -> Iterator[Path]:
     try:
         yield directory
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        # The supervisor has removed it, if it could.
+        with contextlib.suppress(OSError):
+            remove_tree(directory)
 
 
 def cautions(directory: Path) -> list[str]:
