@@ -35,6 +35,7 @@ __all__ = [
     "TransferError",
     "algorithms",
     "analyse",
+    "before_abort",
     "check_for_simulator",
     "compare_captures",
     "entries",

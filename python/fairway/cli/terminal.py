@@ -150,11 +150,15 @@ def commands(name: str | None = None) -> typer.Typer:
     )
 
 
+#: More columns than a screen has: rich fills each line of a table up to them.
+_MOST_WIDTH = 10_000
+
+
 def width() -> int | None:
     """The columns of the terminal, or those that COLUMNS says; none in a pipe or a file."""
     said = os.environ.get("COLUMNS", "")
     if sys.stdout.isatty() or (said.isdecimal() and int(said) > 0):
-        return shutil.get_terminal_size().columns
+        return min(max(shutil.get_terminal_size().columns, LEAST_WIDTH), _MOST_WIDTH)
     return None
 
 

@@ -11,9 +11,9 @@ import stat
 from pathlib import Path
 from typing import IO
 
-#: Most bytes of a JSON file: a sweep of 200 000 runs has a manifest of 50 MB.
+#: Most bytes of a JSON file.
 MOST_JSON = 64 << 20
-#: Most bytes of a table: some hundred million rows of `series.parquet`.
+#: Most bytes of a table, which is read into memory.
 MOST_TABLE = 4 << 30
 
 

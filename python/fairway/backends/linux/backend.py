@@ -160,7 +160,10 @@ class Linux:
         permitted = permission() if algorithms is None else algorithms.permission
         named = [one for one in plan.get("programs", ()) if not self.is_asked_for(one)]
         # Files that the user asks for come later; without a program a file is this machine's.
-        wanted: list[Command | KeptPath] = [*programs.commands(plan, named), *programs.kept(plan)]
+        wanted: list[Command | KeptPath] = [
+            *programs.commands(plan, named),
+            *programs.kept_paths(plan),
+        ]
         if wanted and not permitted.programs:
             origin = Origin() if algorithms is None else algorithms.origin
             raise PermissionNeededError([origin], wanted)

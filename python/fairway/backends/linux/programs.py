@@ -82,7 +82,7 @@ def commands(plan: dict[str, Any], named: Sequence[dict[str, Any]]) -> list[Comm
     return [Command(plan["hosts"][one["host"]]["name"], tuple(one["command"])) for one in named]
 
 
-def kept(plan: dict[str, Any]) -> list[KeptPath]:
+def kept_paths(plan: dict[str, Any]) -> list[KeptPath]:
     """The files that the experiment of a plan keeps."""
     return [
         KeptPath(plan["hosts"][one["host"]]["name"], one["path"]) for one in plan.get("keep", ())
