@@ -157,9 +157,8 @@ def test_wide_characters_take_their_room():
 
 @pytest.mark.parametrize(
     ("variable", "is_terminal", "expected"),
-    [("132", False, 132), ("132", True, 132), ("", False, None), ("0", False, None), ("1", False, 20),
-     ("99999999", True, 10_000),
-     ("x", False, None)],
+    [("132", False, 132), ("132", True, 132), ("", False, None), ("0", False, None),
+     ("1", False, 20), ("99999999", True, 10_000), ("x", False, None)],
 )  # fmt: skip
 def test_columns_are_those_of_the_environment_also_in_a_pipe(
     variable, is_terminal, expected, monkeypatch
