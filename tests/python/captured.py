@@ -147,6 +147,10 @@ def by_hand(path: Path) -> Path:
     begin(4010)
     pcap.sends(1000, 9000, 1000, FIN | ACK).wait(40).hears(9000, 2001)
     pcap.sends(2001, 9000, 0, RST)
+
+    # A RST with the number of a late acknowledgement, within the stream.
+    begin(4011)
+    pcap.sends(1000, 9000, 2000, FIN | ACK).wait(40).hears(9000, 3001).sends(2000, 0, 0, RST)
     return pcap.write(path)
 
 

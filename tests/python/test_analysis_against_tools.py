@@ -164,7 +164,14 @@ def tcptrace(path: Path) -> list[dict[str, str]]:
     lines = [line for line in told.splitlines() if line and not line.startswith("#")]
     head, *rows = csv.reader(lines)
     names = [name.strip() for name in head]
-    return [dict(zip(names, (value.strip() for value in row), strict=False)) for row in rows]
+    return [
+        dict(zip(names, (signed(value.strip()) for value in row), strict=False)) for row in rows
+    ]
+
+
+def signed(value: str) -> str:
+    """A number of 64 bits below zero with its sign, which tcptrace prints it without."""
+    return str(int(value) - 2**64) if value.isdecimal() and int(value) >= 2**63 else value
 
 
 def test_beside_tcptrace(captures):

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 import fairway
 from conftest import BROWSER_MS, SMALL
-from fairway.lab import charts, server
+from fairway.lab import charts, request, server
 from fairway.plot.page import FILL
 
 pytestmark = pytest.mark.skipif(
@@ -589,7 +589,7 @@ def test_the_policy_allows_nothing_in_general(lab):
     assert "unsafe-inline" not in policy
     assert "'unsafe-eval'" not in policy
     assert rules["connect-src"] == "'self'"
-    assert f"{policy}; frame-ancestors 'none'" == server.POLICY
+    assert f"{policy}; frame-ancestors 'none'" == request.POLICY
 
 
 def test_every_module_is_loaded_ahead():

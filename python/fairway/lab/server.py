@@ -45,12 +45,10 @@ class Server:
         #: All connections, and those of which no answer is under way; the oldest first.
         self._open: dict[asyncio.StreamWriter, None] = {}
         self._idle: dict[asyncio.StreamWriter, None] = {}
-        # All that an interrupt could leave half done is done before the address is told.
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(_tell)
-        self._listener = self._loop.run_until_complete(
-            asyncio.start_server(self._connected, sock=listening, limit=_MAX_HEAD_BYTES)
-        )
+        self._listening = listening
+        self._is_told_to_stop = asyncio.Event()
         self._ended = threading.Event()
         self._ended.set()
 
@@ -58,24 +56,41 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listener.close()
-        for writer in tuple(self._open):
-            writer.transport.abort()
-        self._loop.run_until_complete(_end(asyncio.all_tasks(self._loop)))
+        self._listening.close()
         self._loop.close()
 
     def serve_forever(self) -> None:
-        """Serve until `shutdown`."""
+        """Serve until `shutdown`, in a thread that no other event loop runs in."""
         self._ended.clear()
         try:
-            self._loop.run_forever()
+            self._loop.run_until_complete(self._serve())
         finally:
+            self._loop.run_until_complete(self._end())
             self._ended.set()
 
     def shutdown(self) -> None:
         """Have `serve_forever`, which another thread is in, return."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._is_told_to_stop.set)
         self._ended.wait()
+
+    async def _serve(self) -> None:
+        listener = await asyncio.start_server(
+            self._connected, sock=self._listening, limit=_MAX_HEAD_BYTES
+        )
+        try:
+            await self._is_told_to_stop.wait()
+        finally:
+            listener.close()
+
+    async def _end(self) -> None:
+        """End every connection, also those that were being accepted."""
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in tasks:
+                task.cancel()
+            # An interrupt that came in the midst of one is known to whoever serves.
+            await asyncio.gather(*tasks, return_exceptions=True)
+        # What a transport that was ended calls at the next turn of the loop is its last.
+        await asyncio.sleep(0)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while len(self._open) >= _MAX_CONNECTIONS:
@@ -112,13 +127,6 @@ class Server:
         self._idle[writer] = None
         # To close with bytes unread would take the answer back (RFC 9112, section 9.6).
         await asyncio.wait_for(_drop(reader), _END_S)
-
-
-async def _end(tasks: set[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    # An interrupt that came in the midst of one is known to whoever serves.
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
