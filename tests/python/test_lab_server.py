@@ -1,5 +1,6 @@
 """The server of the laboratory's page: only its files, only to this computer, within limits."""
 
+import asyncio
 import contextlib
 import random
 import socket
@@ -310,6 +311,19 @@ def test_random_bytes_get_an_answer_or_an_end_and_the_server_goes_on(running, mo
 def test_a_file_that_goes_away_is_no_error(running, page):
     (page / "built" / "engine.js").unlink()
     assert status(get(running)) == 404
+
+
+def test_the_thread_that_makes_it_may_have_an_event_loop_running(page):
+    async def made():
+        return server.server()
+
+    with asyncio.run(made()) as opened:
+        thread = threading.Thread(target=opened.serve_forever, daemon=True)
+        thread.start()
+        assert status(get(opened)) == 200
+        opened.shutdown()
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
 
 
 def test_it_stops_while_others_are_connected(page):
