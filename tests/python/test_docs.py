@@ -163,3 +163,15 @@ def test_links_lead_somewhere():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_security_policy_names_tests_and_targets_that_there_are():
+    policy = (ROOT / "SECURITY.md").read_text("utf-8")
+    named = set(re.findall(r"`(test_\w+\.py)`", policy))
+    there = {path.name for path in (ROOT / "tests" / "python").glob("test_*.py")}
+    assert named <= there
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"`make (\w+)`", policy)) <= targets
+    rust = re.findall(r"`(crash|liars|hostile|admission)`", policy)
+    modules = [path.as_posix() for path in (ROOT / "transfer" / "xfer").rglob("*.rs")]
+    assert all(any(name in module for module in modules) for name in rust)
