@@ -60,10 +60,10 @@ class Scratch:
                 try:
                     # Another process may be faster, and take it for left behind.
                     with contextlib.suppress(FileNotFoundError):
-                        self._lock = _locked(self.path / _LOCK, fcntl.LOCK_EX, make=True)
-                        if _is_there(self.path / _LOCK, self._lock):
+                        lock = _taken(self.path / _LOCK, fcntl.LOCK_EX, make=True)
+                        if lock is not None:
+                            self._lock = lock
                             return
-                        os.close(self._lock)
                 except BaseException:
                     _empty(self.path)
                     raise
@@ -110,12 +110,12 @@ def settle(parent: Path, take: Callable[[Path], bool] | None = None) -> None:
             continue
         try:
             # Without a lock file it is nobody's scratch directory.
-            lock = _locked(path / _LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+            lock = _taken(path / _LOCK)
         except OSError:
             continue  # its process lives, it has gone, or it is somebody else's
+        if lock is None:
+            continue
         try:
-            if not _is_there(path / _LOCK, lock):
-                continue
             if take is not None:
                 if take(path):
                     _empty(path)
@@ -161,10 +161,9 @@ def locked(directory: Path) -> Iterator[None]:
     end = time.monotonic() + _PATIENCE_S
     while True:
         with contextlib.suppress(BlockingIOError):
-            lock = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, make=True)
-            if _is_there(path, lock):
+            lock = _taken(path, make=True)
+            if lock is not None:
                 break
-            os.close(lock)
             continue
         if time.monotonic() > end:
             raise InputError(
@@ -213,12 +212,12 @@ def aside_of(scratch: Path, name: str) -> Path:
 def _remove_stale(path: Path) -> None:
     """Remove the lock file of a process that was killed while it held it."""
     with contextlib.suppress(OSError):
-        lock = _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
-        try:
-            if _is_there(path, lock):
+        lock = _taken(path)
+        if lock is not None:
+            try:
                 disk.remove_file(path)
-        finally:
-            os.close(lock)
+            finally:
+                os.close(lock)
 
 
 def _settle(left: Path) -> None:
@@ -266,19 +265,19 @@ def _empty(scratch: Path) -> None:
         disk.remove_directory(scratch)
 
 
-def _locked(path: Path, how: int, *, make: bool) -> int:
-    """The descriptor of a lock file, locked."""
+def _taken(
+    path: Path, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB, *, make: bool = False
+) -> int | None:
+    """The descriptor of a lock file, locked; none if the file was removed meanwhile."""
     lock = disk.open_lock(path, make=make)
     try:
         disk.lock(lock, how)
-    except BaseException:
+        if os.path.samestat(os.fstat(lock), path.stat()):
+            return lock
+    except BaseException as error:
         os.close(lock)
+        if isinstance(error, FileNotFoundError):
+            return None
         raise
-    return lock
-
-
-def _is_there(path: Path, lock: int) -> bool:
-    """Whether what was locked still has its name, and was not removed meanwhile."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(lock), path.stat())
-    return False
+    os.close(lock)
+    return None
