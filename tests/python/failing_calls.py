@@ -150,6 +150,8 @@ class Harness:
                 **os.environ, "LD_PRELOAD": str(self._preload), "COLUMNS": "100",
                 "FAILING_ROOT": str(self._place / name), "NO_COLOR": "1",
                 "TMPDIR": f"{work}-tmp", "HOME": f"{work}-home", "XDG_CACHE_HOME": f"{work}-home",
+                # Git, which tells the commit of a source tree, is somebody else's program.
+                "GIT_CONFIG_GLOBAL": os.devnull,
                 **environment,
             },
         )  # fmt: skip
