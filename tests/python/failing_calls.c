@@ -98,11 +98,19 @@ static const char *known(int descriptor)
     return descriptor >= 0 && descriptor < DESCRIPTORS ? names[descriptor] : NULL;
 }
 
+/* What a call takes, and there may be no more of. */
+enum { SPACE = 1, DESCRIPTOR = 2 };
+
+static int is_short_of(int takes)
+{
+    return takes & (failing_errno == EMFILE ? DESCRIPTOR : SPACE);
+}
+
 /* Whether the call is the one that fails. */
-static int fails(const char *name, const char *path, int is_growing)
+static int fails(const char *name, const char *path, int takes)
 {
     long number = atomic_fetch_add(&calls, 1) + 1;
-    int now = number == failing_at || (stays && is_growing && atomic_load(&has_failed));
+    int now = number == failing_at || (stays && is_short_of(takes) && atomic_load(&has_failed));
     if (log_to >= 0) {
         static ssize_t (*real)(int, const void *, size_t);
         char line[PATH_MAX + 64];
@@ -117,6 +125,11 @@ static int fails(const char *name, const char *path, int is_growing)
     atomic_store(&has_failed, 1);
     errno = failing_errno;
     return 1;
+}
+
+static int taken(int flags)
+{
+    return flags & O_CREAT ? SPACE | DESCRIPTOR : DESCRIPTOR;
 }
 
 static int opened(int descriptor, const char *path)
@@ -136,7 +149,7 @@ static int opened(int descriptor, const char *path)
         va_end(more); \
         REAL(int, name, const char *, int, ...); \
         const char *inside = below(AT_FDCWD, path, room); \
-        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, 1)) \
+        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, taken(flags))) \
             return -1; \
         return opened(real(path, flags, mode), inside); \
     }
@@ -153,7 +166,7 @@ OPEN(open64)
         va_end(more); \
         REAL(int, name, int, const char *, int, ...); \
         const char *inside = below(directory, path, room); \
-        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, 1)) \
+        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, taken(flags))) \
             return -1; \
         return opened(real(directory, path, flags, mode), inside); \
     }

@@ -192,8 +192,8 @@ class Harness:
         """What is wrong: the right result, or a sentence and the old one, is not."""
         wrong = [sign for sign in _UNEXPECTED if sign in outcome.err + outcome.out]
         if error is not None:
-            # A lock that could not be removed holds nobody up, and the next command removes it.
-            files = {name: data for name, data in outcome.files.items() if not _is_lock(name)}
+            # What could not be removed holds nobody up: the next command has to remove it.
+            files = {name: data for name, data in outcome.files.items() if not _is_left(name)}
             outcome = replace(outcome, files=files)
         if outcome.code < 0:
             wrong.append(f"ended by {signal.Signals(-outcome.code).name}")
@@ -213,12 +213,12 @@ class Harness:
                 wrong.append(f"exit code {outcome.code} and nothing said")
             drawn = {name for name in self.names if _is_drawn(name)}
             is_old = self._is(outcome.files, self.before, set(self.before))
-            is_drawn = outcome.code == 4 and self._is(
+            is_without_drawings = self._is(
                 {name: data for name, data in outcome.files.items() if name not in drawn},
                 {name: data for name, data in self.after.items() if name not in drawn},
                 self.names - drawn,
             )
-            if not (is_old or is_whole or is_drawn or self.case.resumes):
+            if not (is_old or is_whole or is_without_drawings or self.case.resumes):
                 wrong.append("neither the old files nor the new ones: " + self._differing(outcome))
         return wrong
 
@@ -233,8 +233,9 @@ class Harness:
         return ", ".join(names[:5])
 
 
-def _is_lock(name: str) -> bool:
-    return PurePath(name).name == inventory.LOCK
+def _is_left(name: str) -> bool:
+    """Whether it is a lock, or lies in a scratch directory."""
+    return PurePath(name).name == inventory.LOCK or "partial-" in name
 
 
 def _is_drawn(name: str) -> bool:

@@ -7,10 +7,12 @@ import contextlib
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -314,3 +316,30 @@ def test_the_manifest_of_a_sweep_names_the_kernels(tmp_path):
     run_plan(plan(SWEEP), backend, directory=tmp_path / "s").save_overview(tmp_path / "s")
     manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
     assert (manifest["backend"], manifest["kernels"]) == ("scripted", ["6.1.1"])
+
+
+def test_no_walk_leaves_out_what_cannot_be_read():
+    package = Path(fairway.__file__).parent
+    # Of its own files, which are there as a whole or not at all.
+    own = {"disk.py", "server.py"}
+    for path in package.rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert path.name in own or not re.search(r"rglob\(|os\.walk\(", text), path
+
+
+def test_complete_files_that_cannot_be_listed_are_not_removed(tmp_path, monkeypatch):
+    listed = os.scandir
+
+    def refusing(path="."):
+        if Path(os.fsdecode(path)).name == scratch.WHOLE:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        return listed(path)
+
+    store.write_together(tmp_path, {"one": b"old"})
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(InputError, match="permission"):
+        store.write_together(tmp_path, {"one": b"new"})
+    monkeypatch.undo()
+    with pytest.warns(scratch.Leftover, match="complete files were moved"):
+        scratch.settle(tmp_path)
+    assert (tmp_path / "one").read_bytes() == b"new"

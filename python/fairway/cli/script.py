@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from fairway.cli.terminal import Json, note, print_json, print_text
 from fairway.errors import InputError, read_text
+from fairway.ground import disk
 from fairway.ground.text import of_path
 
 #: Largest script in bytes, as the reader has it.
@@ -59,7 +60,11 @@ def _scripts(path: Path) -> list[Path]:
     """The scripts in a directory and those below it, or the file itself."""
     if not path.is_dir():
         return [path]
-    found = sorted(path.rglob("*.pkt"))
+    try:
+        files = [folder / name for folder, _, names in disk.walk(path) for name in names]
+    except OSError as error:
+        raise InputError(f"{path}: cannot read this directory: {error.strerror}") from error
+    found = sorted(file for file in files if file.suffix == ".pkt")
     if not found:
         raise InputError(f"{path}: no script in this directory; their names end in .pkt")
     return found

@@ -12,7 +12,7 @@ import fcntl
 import functools
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,25 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path)
     else:
         remove_file(path)
+
+
+def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Each directory below one, with the names of the directories and of the other files in it.
+
+    What is not there has none. Unlike `os.walk` and `Path.rglob`, which leave out directories that
+    cannot be read, it raises.
+
+    Raises:
+        OSError: A directory cannot be read.
+    """
+    for folder, folders, files in os.walk(root, onerror=_refuse):
+        yield Path(folder), folders, files
+
+
+def _refuse(error: OSError) -> None:
+    """A directory that cannot be read may hold anything, unless it has gone meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def try_to_write(directory: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -128,8 +127,7 @@ def named(names: Iterable[str]) -> str:
 
 def _entries(directory: Path) -> Iterator[tuple[str, bool]]:
     """Everything below a directory, and whether it is a regular file; of directories the empty."""
-    for folder, folders, files in os.walk(directory, onerror=_refuse):
-        here = Path(folder)
+    for here, folders, files in disk.walk(directory):
         links = [name for name in folders if (here / name).is_symlink()]
         for name in [*files, *links]:
             path = here / name
@@ -140,9 +138,3 @@ def _entries(directory: Path) -> Iterator[tuple[str, bool]]:
                 )
         if not folders and not files and here != directory:
             yield here.relative_to(directory).as_posix(), False
-
-
-def _refuse(error: OSError) -> None:
-    """A directory that cannot be read may hold anything, unless it has gone meanwhile."""
-    if not isinstance(error, FileNotFoundError):
-        raise error

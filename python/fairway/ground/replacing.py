@@ -158,8 +158,8 @@ def refuse_another_backend(directory: Path, backend: str) -> None:
 
 def _refuse_another_kernel(directory: Path, kernel: Callable[[], str], remedy: str) -> None:
     """Refuse a run, or a sweep with directories of its runs, of which one ran on another kernel."""
-    runs = (path.parent for path in sorted((directory / POINTS).glob(f"*/{SUMMARY}")))
-    there = releases(content_of(place / SUMMARY) for place in (directory, *runs))
+    places = (directory, *_run_directories(directory / POINTS))
+    there = releases(content_of(place / SUMMARY) for place in places)
     if there and (others := set(there) - {here := kernel()}):
         raise InputError(
             f"cannot replace {directory}: it holds the results of another kernel (Linux "
@@ -202,8 +202,18 @@ def _runs_in(
             for index, entry in enumerate(entries)
             if isinstance(entry, dict)
         }, True
-    found = [manifest_of(path.parent) for path in sorted(points.glob(f"*/{MANIFEST}"))]
-    return {str(one.get("content_hash")): _asked(one) for one in found}, False
+    found = [manifest_of(place) for place in _run_directories(points)]
+    return {str(one.get("content_hash")): _asked(one) for one in found if one}, False
+
+
+def _run_directories(points: Path) -> list[Path]:
+    """The directories in that of a sweep's runs, which need not be there."""
+    try:
+        return sorted(path for path in points.iterdir() if path.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise InputError(f"{points}: cannot read this directory: {error.strerror}") from error
 
 
 def place_of(points: Path, name: Any, index: int) -> Path:

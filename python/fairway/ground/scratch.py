@@ -182,7 +182,8 @@ def locked(directory: Path) -> Iterator[None]:
 def move_whole(scratch: Path, parent: Path) -> None:
     """Move each file of `WHOLE` to its place in `parent`, over an older one."""
     whole = scratch / WHOLE
-    files = [path for path in sorted(whole.rglob("*")) if stat.S_ISREG(path.lstat().st_mode)]
+    found = (folder / name for folder, _, names in disk.walk(whole) for name in names)
+    files = [path for path in sorted(found) if stat.S_ISREG(path.lstat().st_mode)]
     for source in files:
         # A directory from somebody else may have a link in the place of one of these.
         target = names.inside(parent, str(source.relative_to(whole)), str(whole))

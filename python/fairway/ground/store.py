@@ -297,14 +297,14 @@ def reusable(directory: Path, expected_hash: str, engine: str) -> bool:
 
 
 def _flush_tree(root: Path) -> None:
-    for folder, _, files in os.walk(root):
+    for folder, _, files in disk.walk(root):
         for name in files:
-            descriptor = os.open(Path(folder) / name, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 disk.sync(descriptor)
             finally:
                 disk.close(descriptor)
-        disk.sync_directory(Path(folder))
+        disk.sync_directory(folder)
 
 
 def flush_file_system(root: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairway.ground import program, store, text
+from fairway.ground import disk, program, store, text
 from fairway.ground.temporary import Temporary
 from fairway.results.captures import copy as copy_captures
 
@@ -287,9 +287,9 @@ class RunData:
         for name, root in ((CAPTURES, self.captures), (FILES, self.kept_files)):
             if root is None:
                 continue
-            for path in sorted(root.rglob("*")):
-                if path.is_file():
-                    found[f"{name}/{path.relative_to(root)}"] = path.read_bytes()
+            paths = (folder / file for folder, _, files in disk.walk(root) for file in files)
+            for path in sorted(path for path in paths if path.is_file()):
+                found[f"{name}/{path.relative_to(root)}"] = path.read_bytes()
         return found
 
     def write_captures(self, target: Path) -> None:

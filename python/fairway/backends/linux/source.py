@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from fairway.backends.linux import tarball
 from fairway.backends.linux.tarball import DECOMPRESSORS, Progress
 from fairway.errors import InputError, writing
-from fairway.ground import digest
+from fairway.ground import digest, disk
 
 #: Where Debian's packages `linux-source-…` put their tarballs.
 DEBIAN = Path("/usr/src")
@@ -91,10 +90,10 @@ def _version(name: str) -> tuple[int, ...]:
 
 def _tree_identity(tree: Path) -> str:
     found = hashlib.sha256()
-    for folder, folders, files in os.walk(tree):
+    for folder, folders, files in disk.walk(tree):
         folders[:] = sorted(set(folders) - {".git"})
         for name in sorted(files):
-            path = Path(folder) / name
+            path = folder / name
             state = path.lstat()
             line = f"{path.relative_to(tree)}\0{state.st_size}\0{state.st_mtime_ns}\n"
             found.update(line.encode("utf-8", "surrogateescape"))
