@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from fairway.ground import disk
+
 #: Longest name and path in bytes (`NAME_MAX`, and `PATH_MAX` with its end, of linux/limits.h).
 _MAX_NAME, _MAX_PATH = 255, 4095
 #: Most directories around a file. Linux 6.12 has 11; removing a tree takes a call for each.
@@ -70,8 +72,8 @@ class Beneath:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._last[1])
-        os.close(self._top)
+        disk.release(self._last[1])
+        disk.release(self._top)
 
     def directory(self, path: tuple[str, ...]) -> None:
         """Make a directory and those around it, unless they are there."""
@@ -117,12 +119,12 @@ class Beneath:
         try:
             for name in path:
                 inner = _enter(folder, name)
-                os.close(folder)
+                disk.release(folder)
                 folder = inner
         except BaseException:
-            os.close(folder)
+            disk.release(folder)
             raise
-        os.close(self._last[1])
+        disk.release(self._last[1])
         self._last = (path, folder)
         return folder
 

@@ -6,6 +6,7 @@ call fail, or be the last one, in turn.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -83,6 +84,12 @@ def sync_file_system(descriptor: int) -> None:
 def close(descriptor: int) -> None:
     """Close a descriptor, where network file systems report failed writes."""
     os.close(descriptor)
+
+
+def release(descriptor: int) -> None:
+    """Close a lock, or what was only read: nothing can be lost by an error of that."""
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
 
 
 def lock(descriptor: int, how: int) -> None:

@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from fairway.ground import disk
+
 #: Most bytes of a JSON file.
 MOST_JSON = 64 << 20
 #: Most bytes of a table, which is read into memory.
@@ -30,7 +32,7 @@ def opened(path: Path) -> IO[bytes]:
             raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
-        os.close(descriptor)
+        disk.release(descriptor)
         raise
 
 

@@ -88,7 +88,7 @@ class Scratch:
             if not keep:
                 _empty(self.path)
         finally:
-            os.close(self._lock)
+            disk.release(self._lock)
 
 
 def settle(parent: Path, take: Callable[[Path], bool] | None = None) -> None:
@@ -124,7 +124,7 @@ def settle(parent: Path, take: Callable[[Path], bool] | None = None) -> None:
         except (OSError, InputError):
             continue  # on a full or broken disk it waits for the next one
         finally:
-            os.close(lock)
+            disk.release(lock)
 
 
 def leftovers(parent: Path) -> list[Path]:
@@ -176,7 +176,7 @@ def locked(directory: Path) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             disk.remove_file(path)
-        os.close(lock)
+        disk.release(lock)
 
 
 def move_whole(scratch: Path, parent: Path) -> None:
@@ -218,7 +218,7 @@ def _remove_stale(path: Path) -> None:
             try:
                 disk.remove_file(path)
             finally:
-                os.close(lock)
+                disk.release(lock)
 
 
 def _settle(left: Path) -> None:
@@ -276,9 +276,9 @@ def _taken(
         if os.path.samestat(os.fstat(lock), path.stat()):
             return lock
     except BaseException as error:
-        os.close(lock)
+        disk.release(lock)
         if isinstance(error, FileNotFoundError):
             return None
         raise
-    os.close(lock)
+    disk.release(lock)
     return None

@@ -13,6 +13,7 @@ import weakref
 from pathlib import Path
 
 from fairway.errors import writing
+from fairway.ground import disk
 
 #: Bytes at random in a name: as many as no other program's names have digits.
 _TOKEN_BYTES = 10
@@ -83,7 +84,7 @@ def _swept(path: Path) -> bool:
     else:
         return True
     finally:
-        os.close(lock)
+        disk.release(lock)
 
 
 def remove_tree(place: Path) -> None:
@@ -129,4 +130,4 @@ def _remove(path: Path, lock: list[int]) -> None:
     with contextlib.suppress(OSError):
         remove_tree(path)
     while lock:
-        os.close(lock.pop())
+        disk.release(lock.pop())
