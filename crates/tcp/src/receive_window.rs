@@ -391,6 +391,9 @@ impl Tuning {
         } else if wnd + mss <= space || wnd > space {
             // Whole segments, changed by at least one.
             space / mss * mss
+        } else if mss == full && space > wnd + full / 2 {
+            // No whole segment fits.
+            space
         } else {
             wnd
         };

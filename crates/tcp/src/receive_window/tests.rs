@@ -180,6 +180,22 @@ fn room_for_less_than_a_segment_is_none() {
 }
 
 #[test]
+fn a_window_below_a_segment_opens_again() {
+    // `__tcp_select_window` without scaling: mss == full_space and free_space > window + full_space / 2.
+    // A buffer of 2800 has 1400 for data, less than a segment; half of that is 700.
+    let mut window = begun(2800);
+    let tuning = window.tuning.as_mut().unwrap();
+    tuning.rcv_ssthresh = 1000;
+    assert_eq!(tuning.window(0, 0).0, 1000);
+    tuning.rcv_ssthresh = 700;
+    assert_eq!(tuning.window(0, 0).0, 0);
+    // What was offered stands within half of it.
+    tuning.rcv_ssthresh = 1000;
+    assert_eq!(tuning.window(0, 300).0, 300);
+    assert_eq!(tuning.window(0, 299).0, 1000);
+}
+
+#[test]
 fn buffers_grow_by_the_memory_of_a_small_segment() {
     // `tcp_rcv_space_adjust`: SKB_TRUESIZE(536 + 320) = 856 + 256 + 320 = 1432, half of which, 716,
     // holds 536 already. 200 segments.
