@@ -49,18 +49,23 @@ class Rows:
     def __init__(self, directory: Path, answer: Answer) -> None:
         self._points = directory / store.POINTS
         self._answer = answer
-        self._scratch = Scratch(self._points)
         self._lock = threading.Lock()
-        with writing(self._points):
-            self._journal = disk.create(self._scratch.path / JOURNAL)
         #: Lines that are to be written to the journal.
         self._lines: list[bytes] = []
-        self._rows = read_rows(self._points)
-        self._has_directories = any(
-            path.is_dir() for path in self._points.iterdir() if not path.name.startswith(".")
-        )
         self._added = False
-        self._scratch.clear(self._take)
+        self._scratch = Scratch(self._points)
+        with contextlib.ExitStack() as undone:
+            # Rows that were taken over from a journal stay in this one.
+            undone.callback(lambda: self._scratch.let_go(keep=self._added))
+            with writing(self._points):
+                self._journal = disk.create(self._scratch.path / JOURNAL)
+            undone.callback(disk.release, self._journal)
+            self._rows = read_rows(self._points)
+            self._has_directories = any(
+                path.is_dir() for path in self._points.iterdir() if not path.name.startswith(".")
+            )
+            self._scratch.clear(self._take)
+            undone.pop_all()
 
     def _take(self, left: Path) -> bool:
         """Take over the journal of a process that died."""

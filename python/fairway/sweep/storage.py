@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Sequence
@@ -117,8 +118,11 @@ class Directories:
         self._points = directory / store.POINTS
         self._answer = answer
         self._scratch = Scratch(self._points)
-        # A journal is left to those who read it.
-        self._scratch.clear(lambda left: not (left / JOURNAL).exists())
+        with contextlib.ExitStack() as undone:
+            undone.callback(self._scratch.let_go)
+            # A journal is left to those who read it.
+            self._scratch.clear(lambda left: not (left / JOURNAL).exists())
+            undone.pop_all()
         #: Names of directories that are written and not yet moved.
         self._staged: set[str] = set()
 
