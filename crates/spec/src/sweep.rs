@@ -169,7 +169,12 @@ fn read_list(value: &Value, report: &Report) -> Option<Table> {
             None => {
                 let quoted: Vec<_> =
                     paths.iter().map(|path| format!("\"{}\"", path_excerpt(path))).collect();
-                let message = format!("expected values for {} and no others", quoted.join(", "));
+                let odd = match table.keys().find(|path| !paths.contains(path)) {
+                    Some(path) => format!("got one for \"{}\"", path_excerpt(path)),
+                    None => format!("got {}", table.len()),
+                };
+                let message =
+                    format!("expected values for {} and no others, {odd}", quoted.join(", "));
                 report.refuse(format!("sweep.list.{index}"), message);
             }
         }

@@ -293,7 +293,7 @@ fn what_is_wrong_with_lists_and_ranges() {
     );
     assert_refused(
         &with_end("[[sweep.list]]\n\"flow.0.count\" = 1\n[[sweep.list]]\n\"flow.0.cc\" = \"bic\""),
-        "sweep.list.1: expected values for \"flow.0.count\" and no others",
+        "sweep.list.1: expected values for \"flow.0.count\" and no others, got one for \"flow.0.cc\"",
     );
     assert_refused(
         &with_end("[sweep]\nlist = [1]"),
