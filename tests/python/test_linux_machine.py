@@ -237,7 +237,7 @@ def supervisor(temporary: Path) -> int:
 )
 def test_a_signal_to_the_command_leaves_nothing(command, temporary, number, code):
     # The command, its supervisor, the kernel and two processes of its own.
-    assert len(processes_with(str(temporary))) >= 5
+    until(lambda: len(processes_with(str(temporary))) >= 5, command)
     command.send_signal(number)
     command.communicate(timeout=PATIENCE_S)
     assert command.returncode == code
