@@ -211,7 +211,7 @@ def one_call(number: int, kind: str) -> Callable[[int, str], int | None]:
 
 #: What differs between two runs of the same command in one process: the time that it took, and the
 #: numbers that the library of charts counts up.
-_COUNTED = re.compile(rb'(?<="wall_s": )[0-9.e+-]+|(?<=clip)[0-9]+')
+COUNTED = re.compile(rb'(?<="wall_s": )[0-9.e+-]+|(?<=clip)[0-9]+')
 
 
 def tree(directory: Path) -> dict[str, bytes | None]:
@@ -219,7 +219,7 @@ def tree(directory: Path) -> dict[str, bytes | None]:
     found: dict[str, bytes | None] = {}
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
-        found[name] = _COUNTED.sub(b"0", path.read_bytes()) if path.is_file() else None
+        found[name] = COUNTED.sub(b"0", path.read_bytes()) if path.is_file() else None
     return found
 
 

@@ -98,7 +98,7 @@ static const char *known(int descriptor)
     return descriptor >= 0 && descriptor < DESCRIPTORS ? names[descriptor] : NULL;
 }
 
-/* What a call takes, and there may be no more of. */
+/* Resources that a call takes, and that may run out. */
 enum { SPACE = 1, DESCRIPTOR = 2 };
 
 static int is_short_of(int takes)
@@ -127,9 +127,10 @@ static int fails(const char *name, const char *path, int takes)
     return 1;
 }
 
-static int taken(int flags)
+static int opening_fails(int flags, const char *path)
 {
-    return flags & O_CREAT ? SPACE | DESCRIPTOR : DESCRIPTOR;
+    int creates = flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY));
+    return creates ? fails("create", path, SPACE | DESCRIPTOR) : fails("open", path, DESCRIPTOR);
 }
 
 static int opened(int descriptor, const char *path)
@@ -149,7 +150,7 @@ static int opened(int descriptor, const char *path)
         va_end(more); \
         REAL(int, name, const char *, int, ...); \
         const char *inside = below(AT_FDCWD, path, room); \
-        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, taken(flags))) \
+        if (inside && opening_fails(flags, inside)) \
             return -1; \
         return opened(real(path, flags, mode), inside); \
     }
@@ -166,7 +167,7 @@ OPEN(open64)
         va_end(more); \
         REAL(int, name, int, const char *, int, ...); \
         const char *inside = below(directory, path, room); \
-        if (inside && fails(flags & (O_CREAT | O_TMPFILE & ~O_DIRECTORY) ? "create" : "open", inside, taken(flags))) \
+        if (inside && opening_fails(flags, inside)) \
             return -1; \
         return opened(real(directory, path, flags, mode), inside); \
     }

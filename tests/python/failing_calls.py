@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from fairway.ground import inventory
+from crash_disk import COUNTED
+from fairway.ground import inventory, scratch
 from waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -49,9 +49,6 @@ ERRORS = {
 }
 #: Errors that stay: a disk that is full, and a process without descriptors.
 STAYING = ("ENOSPC", "EMFILE")
-
-#: How long a run took, in a summary.
-_ELAPSED = re.compile(rb'("wall_s":) [\d.e+-]+')
 
 #: Signs of an error that nobody has thought of.
 _UNEXPECTED = ("Traceback", "internal error", "panicked", "Exception ignored", "core dumped")
@@ -192,7 +189,7 @@ class Harness:
         """What is wrong: the right result, or a sentence and the old one, is not."""
         wrong = [sign for sign in _UNEXPECTED if sign in outcome.err + outcome.out]
         if error is not None:
-            # What could not be removed holds nobody up: the next command has to remove it.
+            # A file that could not be removed holds nobody up: the next command removes it.
             files = {name: data for name, data in outcome.files.items() if not _is_left(name)}
             outcome = replace(outcome, files=files)
         if outcome.code < 0:
@@ -235,7 +232,8 @@ class Harness:
 
 def _is_left(name: str) -> bool:
     """Whether it is a lock, or lies in a scratch directory."""
-    return PurePath(name).name == inventory.LOCK or "partial-" in name
+    parts = PurePath(name).parts
+    return parts[-1] == inventory.LOCK or any(scratch.NAME.fullmatch(part) for part in parts)
 
 
 def _is_drawn(name: str) -> bool:
@@ -248,7 +246,7 @@ def _files(work: Path, out: str | None) -> dict[str, bytes]:
     for path in sorted(work.rglob("*") if out is not None else ()):
         name = str(path.relative_to(work))
         if path.is_file() and name.partition("/")[0] == str(out).partition("/")[0]:
-            found[name] = _ELAPSED.sub(rb"\1 0", path.read_bytes())
+            found[name] = COUNTED.sub(b"0", path.read_bytes())
     return found
 
 

@@ -22,7 +22,7 @@ from fairway.cli.main import guarded
 from fairway.cli.run import _place
 from fairway.errors import InputError
 from fairway.experiment.plan import parse_toml, plan
-from fairway.ground import disk, inventory, names, scratch, store
+from fairway.ground import disk, inventory, names, replacing, scratch, store
 from fairway.ground.scratch import Leftover, Scratch
 from fairway.sweep.run import run_plan
 from test_architecture import ROOT
@@ -321,10 +321,11 @@ def test_the_manifest_of_a_sweep_names_the_kernels(tmp_path):
 def test_no_walk_leaves_out_what_cannot_be_read():
     package = Path(fairway.__file__).parent
     # Of its own files, which are there as a whole or not at all.
-    own = {"disk.py", "server.py"}
+    own = {"ground/disk.py", "lab/server.py"}
     for path in package.rglob("*.py"):
         text = path.read_text("utf-8")
-        assert path.name in own or not re.search(r"rglob\(|os\.walk\(", text), path
+        name = path.relative_to(package).as_posix()
+        assert (name in own) == bool(re.search(r"rglob\(|os\.walk\(", text)), name
 
 
 def test_complete_files_that_cannot_be_listed_are_not_removed(tmp_path, monkeypatch):
@@ -343,3 +344,13 @@ def test_complete_files_that_cannot_be_listed_are_not_removed(tmp_path, monkeypa
     with pytest.warns(scratch.Leftover, match="complete files were moved"):
         scratch.settle(tmp_path)
     assert (tmp_path / "one").read_bytes() == b"new"
+
+
+def test_a_run_with_a_damaged_manifest_is_another_run(tmp_path):
+    place = tmp_path / "points" / "one"
+    place.mkdir(parents=True)
+    assert replacing._runs_in(tmp_path, {}) == ({}, False)
+    (place / replacing.MANIFEST).write_text("{")
+    runs, are_all = replacing._runs_in(tmp_path, {})
+    assert len(runs) == 1
+    assert not are_all

@@ -171,7 +171,7 @@ fn read_list(value: &Value, report: &Report) -> Option<Table> {
                     paths.iter().map(|path| format!("\"{}\"", path_excerpt(path))).collect();
                 let odd = match table.keys().find(|path| !paths.contains(path)) {
                     Some(path) => format!("got one for \"{}\"", path_excerpt(path)),
-                    None => format!("got {}", table.len()),
+                    None => format!("got {} of {}", table.len(), paths.len()),
                 };
                 let message =
                     format!("expected values for {} and no others, {odd}", quoted.join(", "));

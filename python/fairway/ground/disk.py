@@ -87,7 +87,7 @@ def close(descriptor: int) -> None:
 
 
 def release(descriptor: int) -> None:
-    """Close a lock, or what was only read: nothing can be lost by an error of that."""
+    """Close a lock, or a file that was only read; an error there loses no data."""
     with contextlib.suppress(OSError):
         os.close(descriptor)
 
@@ -136,10 +136,10 @@ def remove_tree(path: Path) -> None:
 
 
 def walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Each directory below one, with the names of the directories and of the other files in it.
+    """Yield each directory of a tree, with the names of its directories and of its other files.
 
-    What is not there has none. Unlike `os.walk` and `Path.rglob`, which leave out directories that
-    cannot be read, it raises.
+    `os.walk` and `Path.rglob` leave out a directory that they cannot read; this raises. A missing
+    root yields nothing.
 
     Raises:
         OSError: A directory cannot be read.

@@ -158,7 +158,7 @@ def refuse_another_backend(directory: Path, backend: str) -> None:
 
 def _refuse_another_kernel(directory: Path, kernel: Callable[[], str], remedy: str) -> None:
     """Refuse a run, or a sweep with directories of its runs, of which one ran on another kernel."""
-    places = (directory, *_run_directories(directory / POINTS))
+    places = (directory, *_run_directories(directory / POINTS, SUMMARY))
     there = releases(content_of(place / SUMMARY) for place in places)
     if there and (others := set(there) - {here := kernel()}):
         raise InputError(
@@ -202,14 +202,14 @@ def _runs_in(
             for index, entry in enumerate(entries)
             if isinstance(entry, dict)
         }, True
-    found = [manifest_of(place) for place in _run_directories(points)]
-    return {str(one.get("content_hash")): _asked(one) for one in found if one}, False
+    found = [manifest_of(place) for place in _run_directories(points, MANIFEST)]
+    return {str(one.get("content_hash")): _asked(one) for one in found}, False
 
 
-def _run_directories(points: Path) -> list[Path]:
-    """The directories in that of a sweep's runs, which need not be there."""
+def _run_directories(points: Path, file: str) -> list[Path]:
+    """The directories in `points` that hold a file; none if `points` is missing."""
     try:
-        return sorted(path for path in points.iterdir() if path.is_dir())
+        return sorted(path for path in points.iterdir() if (path / file).exists())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

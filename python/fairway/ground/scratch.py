@@ -32,7 +32,7 @@ ASIDE = ".aside"
 WHOLE = ".whole"
 #: Directory in a scratch directory with files that are not all complete.
 FILLING = ".filling"
-_NAME = re.compile(r"\.(?:.*-)?partial-[a-z0-9_]+", re.DOTALL)
+NAME = re.compile(r"\.(?:.*-)?partial-[a-z0-9_]+", re.DOTALL)
 #: Longest wait in seconds for who exchanges names in a directory, which takes a flush of the disk.
 _PATIENCE_S = 60.0
 _TICK_S = 0.02
@@ -134,7 +134,7 @@ def leftovers(parent: Path) -> list[Path]:
     would move into results of this one.
     """
     try:
-        found = [path for path in sorted(parent.iterdir()) if _NAME.fullmatch(path.name)]
+        found = [path for path in sorted(parent.iterdir()) if NAME.fullmatch(path.name)]
     except OSError:
         return []
     return [path for path in found if _is_private(path)]
@@ -151,7 +151,7 @@ def _is_private(path: Path) -> bool:
 
 def is_scratch(path: Path) -> bool:
     """Whether this is a scratch directory, of a process that lives or not."""
-    return bool(_NAME.fullmatch(path.name)) and (path / _LOCK).is_file()
+    return bool(NAME.fullmatch(path.name)) and (path / _LOCK).is_file()
 
 
 @contextlib.contextmanager
@@ -275,10 +275,10 @@ def _taken(
         disk.lock(lock, how)
         if os.path.samestat(os.fstat(lock), path.stat()):
             return lock
-    except BaseException as error:
+    except FileNotFoundError:
+        pass
+    except BaseException:
         disk.release(lock)
-        if isinstance(error, FileNotFoundError):
-            return None
         raise
     disk.release(lock)
     return None

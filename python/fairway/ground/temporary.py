@@ -112,7 +112,7 @@ def remove_tree(place: Path) -> None:
 
 
 def _children(place: Path) -> list[tuple[Path, bool]]:
-    """What is in a directory, and whether it is one; a link is none."""
+    """List a directory: each path, and whether it is a directory itself and not a link."""
     with os.scandir(place) as entries:
         return [(place / one.name, one.is_dir(follow_symlinks=False)) for one in entries]
 

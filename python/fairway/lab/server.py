@@ -89,7 +89,7 @@ class Server:
                 task.cancel()
             # An interrupt that came in the midst of one is known to whoever serves.
             await asyncio.gather(*tasks, return_exceptions=True)
-        # What a transport that was ended calls at the next turn of the loop is its last.
+        # An aborted transport makes its last call at the next turn of the loop.
         await asyncio.sleep(0)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -265,7 +265,7 @@ def _without_headings(text: str) -> str:
         if _RULE.match(line):
             while kept and kept[-1].strip():
                 kept.pop()
-        # What rounds to nothing stands as less than the last place.
+        # A number that rounds to zero is shown as less than its last place.
         kept.append(re.sub(r"<0\.0*1\b", "", line))
     return "\n".join(kept)
 

@@ -296,6 +296,13 @@ fn what_is_wrong_with_lists_and_ranges() {
         "sweep.list.1: expected values for \"flow.0.count\" and no others, got one for \"flow.0.cc\"",
     );
     assert_refused(
+        &with_end(
+            "[[sweep.list]]\n\"flow.0.cc\" = \"bic\"\n\"flow.0.count\" = 1\n\
+             [[sweep.list]]\n\"flow.0.count\" = 1",
+        ),
+        "sweep.list.1: expected values for \"flow.0.cc\", \"flow.0.count\" and no others, got 1 of 2",
+    );
+    assert_refused(
         &with_end("[sweep]\nlist = [1]"),
         "sweep.list: expected a list of tables, each with values for the same paths, got a list of 1; write [[sweep.list]] before each",
     );

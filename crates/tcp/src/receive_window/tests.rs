@@ -189,7 +189,7 @@ fn a_window_below_a_segment_opens_again() {
     assert_eq!(tuning.window(0, 0).0, 1000);
     tuning.rcv_ssthresh = 700;
     assert_eq!(tuning.window(0, 0).0, 0);
-    // What was offered stands within half of it.
+    // An offer that is less than half of the space away is kept.
     tuning.rcv_ssthresh = 1000;
     assert_eq!(tuning.window(0, 300).0, 300);
     assert_eq!(tuning.window(0, 299).0, 1000);
